@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from contextlib import contextmanager, suppress
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -19,6 +20,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gaia_mcp.core.errors import HandlerError
+from gaia_mcp.core.files import read_file
+from gaia_mcp.core.names import HANDLER_SUFFIX
 from gaia_mcp.core.paths import shown
 from gaia_mcp.text.safe import one_line
 
@@ -26,6 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+# A source file of a hundred thousand lines has 4 MB.
+MAX_SOURCE_BYTES = 16 << 20
+# The bases of a class at the top level of a file. The limits are far beyond what a person writes.
+_HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
+_AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
 # Where installers put packages, also on Debian.
 INSTALLED = {"site-packages", "dist-packages"}
 # The folders of the files that have the name of another module, by that name.
@@ -239,3 +248,45 @@ def place_of(error: BaseException) -> str:
         if path.is_file() and not is_foreign:
             return f"{shown(path)}:{frame.lineno}"
     return ""
+
+
+def kind_of_file(path: Path) -> str:
+    """Whether a Python file contains a "handler" or an "agent". If its text does not show it, the file name decides."""
+    try:
+        source = read_file(path, MAX_SOURCE_BYTES)
+    except OSError:
+        source = b""  # The loader reports the error.
+    if re.search(_HANDLER, source):
+        return "handler"
+    return "handler" if path.stem.endswith(HANDLER_SUFFIX) and not re.search(_AGENT, source) else "agent"
+
+
+def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
+    """The handlers in a folder, sorted by file name, and remarks on the files that are ignored.
+
+    Files that begin with `_` are skipped; links to files outside of the folder are ignored. Raises `HandlerError` for a
+    folder without a handler, or one that cannot be read.
+    """
+    try:
+        files = sorted(file for file in folder.iterdir() if file.suffix == ".py" and not file.name.startswith("_"))
+    except OSError as problem:
+        raise HandlerError(str(folder), f"cannot be read: {problem.strerror}", hint="check the path") from problem
+    found, remarks = [], []
+    for file in files:
+        if not _is_inside(file, folder):
+            remarks.append(f"{file.name} is left out: it is a link to a file outside of this folder")
+        elif kind_of_file(file) == "handler":
+            found.append(file)
+        else:
+            remarks.append(f"{file.name} is left out: it contains no handler")
+    if not found:
+        hint = "name the folder with files such as cost_lookup_handler.py"
+        raise HandlerError(str(folder), "is a folder without a handler", hint=hint)
+    return found, remarks
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return not file.is_symlink()

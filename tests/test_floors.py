@@ -180,6 +180,8 @@ LAZY = (
     "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "handlers", "manager",
     "mixin",
 )  # fmt: skip
+# Packages that name the parts of systems under public paths.
+PUBLIC_PATHS = ("", "client", "client.mcp_client_manager", "handlers", "manager", "mixin")
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 MAX_LINES = 700
 VERBS = "cli.commands"
@@ -317,6 +319,16 @@ def test_configuration_transports_and_peers_do_not_import_each_other() -> None:
         for name in modules()
         for target, line in own_imports(name)
         if part_of(name) in group and part_of(target) in group and part_of(name) != part_of(target)
+    )
+
+
+def test_only_public_paths_name_a_system() -> None:
+    """Ours: a system can be added or removed in `contrib` alone."""
+    assert_none(
+        f"{name} names {found}"
+        for name, text in sources().items()
+        if not is_in(name, "contrib") and name not in ("contrib", *PUBLIC_PATHS)
+        for found in re.findall(r"gaia_mcp\.contrib\.[\w.]+", text)
     )
 
 

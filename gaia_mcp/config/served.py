@@ -17,7 +17,7 @@ from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from gaia_mcp.core.files import open_file
 from gaia_mcp.core.names import SERVER_SECRETS
 from gaia_mcp.core.systems import built_in_agents
-from gaia_mcp.importing import split_target
+from gaia_mcp.importing import MAX_SOURCE_BYTES, split_target
 
 # Another program with the same name has not loaded this module.
 _COMMAND_LINE = "gaia_mcp.cli.program"
@@ -34,8 +34,6 @@ ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "se
 SHARED = ("stages", "agents", "timeout")
 # Files in these folders, such as pipes, have no sibling files to import.
 PIPES = ("/dev/", "/proc/")
-# A source file of a hundred thousand lines has 4 MB.
-MAX_SOURCE_BYTES = 16 << 20
 # Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
 ORDER_VARIABLE = "GAIA_MCP_SERVE"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
@@ -135,6 +135,14 @@ class Provider(Protocol):
 
     def close(self) -> None:
         """Release all resources. No method is called afterwards."""
+
+
+class CheckedProvider(Provider, Protocol):
+    """A provider that knows what is wrong with it."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong with it and with its tools."""
 
 
 @runtime_checkable

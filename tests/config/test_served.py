@@ -12,8 +12,9 @@ import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.served import MAX_SOURCE_BYTES, ORDER_VARIABLE, Served, own_program, take_order
+from gaia_mcp.config.served import ORDER_VARIABLE, Served, own_program, take_order
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
+from gaia_mcp.importing import MAX_SOURCE_BYTES
 
 SERVE = ["-P", "-m", "gaia_mcp", "serve"]
 TOKEN = "lpd_8fK2mQ9xZ7"

@@ -21,9 +21,8 @@ from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.serving.gate import Gate
-    from gaia_mcp.cli.serving.handlers import HandlersProvider
     from gaia_mcp.server.agent import AgentProvider
-    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.server.provider import CheckedProvider, Provider
 
 
 class _List(NamedTuple):
@@ -69,14 +68,13 @@ def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
 
 def _loaded(
     target: str, order: Mapping[str, Any]
-) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
+) -> tuple[AgentProvider | CheckedProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
-    from gaia_mcp.cli.entries.targets import is_handler
-    from gaia_mcp.cli.serving.handlers import handlers_provider
-    from gaia_mcp.cli.serving.loading import agent_provider
+    from gaia_mcp.cli.entries.targets import kind_to_serve
+    from gaia_mcp.cli.serving.loading import agent_provider, code_provider
 
-    if is_handler(target, order):
-        return handlers_provider(target, order), HandlerError
+    if (kind := kind_to_serve(target, order)) is not None:
+        return code_provider(kind, target, order), HandlerError
     from gaia_mcp.agents.loader import load_agent
 
     agent = load_agent(target, dict(order["settings"]))
@@ -110,7 +108,7 @@ def _schema_problems(tools: list[dict[str, Any]]) -> list[str]:
 
 
 def _resource_problems(
-    target: str, provider: AgentProvider | HandlersProvider, resources: list[dict[str, Any]]
+    target: str, provider: AgentProvider | CheckedProvider, resources: list[dict[str, Any]]
 ) -> list[str]:
     """The resources that cannot be read. The agent is opened for that, as it is when it is served."""
     from gaia_mcp.cli.serving.loading import open_agent

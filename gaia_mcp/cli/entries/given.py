@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import anchored, command_of, on_this_system
-from gaia_mcp.cli.entries.targets import handler_files, raw_entry, served_code, suggested_name
+from gaia_mcp.cli.entries.targets import raw_entry, served_code, suggested_name
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import own_words
 from gaia_mcp.cli.screen.output import remark
@@ -30,6 +30,7 @@ from gaia_mcp.core.paths import home_expanded
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
+from gaia_mcp.importing import handler_files
 from gaia_mcp.storage.atomic import read_bytes
 from gaia_mcp.text.redaction import masked_arguments, masked_url
 from gaia_mcp.text.strict_json import TextProblemError

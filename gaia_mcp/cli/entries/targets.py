@@ -21,12 +21,13 @@ from gaia_mcp.cli.lines import LAUNCHERS, CommandLine, entry_options, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.entries import ServerEntry
-from gaia_mcp.config.served import MAX_SOURCE_BYTES, Served
+from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
-from gaia_mcp.core.errors import AgentError, EntryError, HandlerError
-from gaia_mcp.core.files import open_file, read_file
-from gaia_mcp.core.names import HANDLER_SUFFIX, UNSAVED_MARK, handler_name, split_tool_name, tidy_name
-from gaia_mcp.importing import import_named, split_target
+from gaia_mcp.core.errors import AgentError, EntryError
+from gaia_mcp.core.files import open_file
+from gaia_mcp.core.names import UNSAVED_MARK, handler_name, split_tool_name, tidy_name
+from gaia_mcp.core.systems import code_kind, imported
+from gaia_mcp.importing import import_named, kind_of_file, split_target
 from gaia_mcp.text.redaction import masked_arguments, masked_url
 from gaia_mcp.text.safe import encodable
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.core.systems import CodeKind
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
@@ -42,9 +44,6 @@ _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
 _DEBUG = ("--debug",)
 # The item that a command needs in addition to the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
-# The bases of a class at the top level of a file. The limits are far beyond what a person writes.
-_HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
-_AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
 # Launcher options that take a value. The value of `--from` or `-p` is only the package that contains the program.
 _VALUED = frozenset(
     ("--from", "--with", "--python", "--index-url", "--directory", "--project", "-p", "--package", "-e", "--env",
@@ -163,7 +162,7 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
         if path.is_file():
             if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
                 return None
-            return Served(code_kind(path), f"{path}{colon}{name}", is_typed=True, options=options)
+            return Served(kind_of_file(path), f"{path}{colon}{name}", is_typed=True, options=options)
         if word.split() != [word]:
             return None  # A command line that ends with such a file.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")
@@ -253,26 +252,25 @@ def _working_folder() -> str | None:
         return None  # The folder was removed; the module may be found elsewhere.
 
 
-def is_handler(target: str, order: Mapping[str, Any]) -> bool:
-    """Whether `target` is a handler or a folder of handlers, rather than an agent. A module is imported for that; a
-    file is not.
+def kind_to_serve(target: str, order: Mapping[str, Any]) -> CodeKind | None:
+    """The kind of code that `target` is, with `order` the settings of its entry; None for an agent. A folder contains
+    handlers. A module is imported for that; a file is not.
     """
     if "kind" in order:
-        return bool(order["kind"] == "handler")
+        return code_kind(order["kind"])
     place, _, name = split_target(target)
     if place.endswith(".py"):
-        return code_kind(Path(place)) == "handler"
-    if not name:
-        return os.path.isdir(place)  # noqa: PTH112 (never raises)
-    from gaia_mcp.contrib.handlers.base import MCPHandler
-
+        return code_kind(kind_of_file(Path(place)))
+    handler = code_kind("handler")
+    if handler is None or not name:
+        return handler if os.path.isdir(place) else None  # noqa: PTH112 (never raises)
     try:
         found: Any = import_named(place)
         for part in name.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit):  # noqa: BLE001 (the module's own code: it is reported where it is loaded)
-        return False
-    return isinstance(found, type) and issubclass(found, MCPHandler)
+        return None
+    return handler if isinstance(found, type) and issubclass(found, imported(handler.base)) else None
 
 
 class TypedEntry(ServerEntry):
@@ -298,41 +296,6 @@ def _folder_now() -> str:
         return ""  # It has been removed.
 
 
-def code_kind(path: Path) -> str:
-    """Whether a Python file contains a "handler" or an "agent". If its text does not show it, the file name decides."""
-    try:
-        source = read_file(path, MAX_SOURCE_BYTES)
-    except OSError:
-        source = b""  # The loader reports the error.
-    if re.search(_HANDLER, source):
-        return "handler"
-    return "handler" if path.stem.endswith(HANDLER_SUFFIX) and not re.search(_AGENT, source) else "agent"
-
-
-def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
-    """The handlers in a folder, sorted by file name, and remarks on the files that are ignored.
-
-    Files that begin with `_` are skipped; links to files outside of the folder are ignored. Raises `HandlerError` for a
-    folder without a handler, or one that cannot be read.
-    """
-    try:
-        files = sorted(file for file in folder.iterdir() if file.suffix == ".py" and not file.name.startswith("_"))
-    except OSError as problem:
-        raise HandlerError(str(folder), f"cannot be read: {problem.strerror}", hint="check the path") from problem
-    found, remarks = [], []
-    for file in files:
-        if not _is_inside(file, folder):
-            remarks.append(f"{file.name} is left out: it is a link to a file outside of this folder")
-        elif code_kind(file) == "handler":
-            found.append(file)
-        else:
-            remarks.append(f"{file.name} is left out: it contains no handler")
-    if not found:
-        hint = "name the folder with files such as cost_lookup_handler.py"
-        raise HandlerError(str(folder), "is a folder without a handler", hint=hint)
-    return found, remarks
-
-
 def listed_name(entry: ServerEntry | None, name: str, listed: Iterable[str]) -> str | None:
     """The tool among `listed` that `HANDLER.TOOL` names, for a folder of handlers; None for any other entry or name.
 
@@ -342,13 +305,6 @@ def listed_name(entry: ServerEntry | None, name: str, listed: Iterable[str]) -> 
     if not isinstance(target, Served) or target.transport != "handler" or not os.path.isdir(target.target):  # noqa: PTH112
         return None
     return next((tool for tool in listed if name.endswith(f".{tool}")), None)
-
-
-def _is_inside(file: Path, folder: Path) -> bool:
-    try:
-        return file.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):
-        return not file.is_symlink()
 
 
 def suggested_name(entry: Mapping[str, Any]) -> str:

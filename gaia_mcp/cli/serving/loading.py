@@ -11,18 +11,21 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gaia_mcp.cli.screen.output import OutputMode, remark, report_failure
+from gaia_mcp.cli.screen.output import OutputMode, remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import AgentError
 from gaia_mcp.core.names import handler_name, is_server_name, tidy_name
+from gaia_mcp.core.systems import imported
 
 if TYPE_CHECKING:
+    from gaia_mcp.core.systems import CodeKind
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.http.app import Front
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
-    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.server.outcomes import OnFailure
+    from gaia_mcp.server.provider import CheckedProvider, Provider
 
 # Python's default thresholds for garbage collection.
 COLLECTION = (700, 10, 10)
@@ -41,6 +44,33 @@ class Loaded(NamedTuple):
     fronts: Sequence[Front] = ()
 
 
+class LoadCode(Protocol):
+    """Loads code of a kind, as the target with the settings of `order`. `remark` prints what a person has to know,
+    `log` what the code prints.
+    """
+
+    def __call__(
+        self,
+        target: str,
+        order: Mapping[str, Any],
+        *,
+        remark: Callable[[str], object],
+        log: Callable[[str], object],
+        on_failure: OnFailure,
+    ) -> CheckedProvider: ...
+
+
+def code_provider(kind: CodeKind, target: str, order: Mapping[str, Any]) -> CheckedProvider:
+    """The provider of code that is not an agent, or of a folder of it.
+
+    Raises `HandlerError`, and `UsageError` for settings that are given for a folder.
+    """
+    if order.get("settings") and os.path.isdir(target):  # noqa: PTH112
+        raise UsageError("--kwarg is for one handler", hint="name the file of one: path/to/NAME_handler.py")
+    load: LoadCode = imported(kind.provider)
+    return load(target, order, remark=remark, log=to_stderr, on_failure=report_failure)
+
+
 def load_provider(
     target: str, order: Mapping[str, Any], keywords: dict[str, Any], *, max_calls: int | None, reload: bool
 ) -> Loaded:
@@ -48,7 +78,7 @@ def load_provider(
 
     Raises `AgentError`, `HandlerError`, and `UsageError` for options that do not apply to the target.
     """
-    from gaia_mcp.cli.entries.targets import is_handler
+    from gaia_mcp.cli.entries.targets import kind_to_serve
 
     if OutputMode.debug:
         import logging
@@ -56,12 +86,10 @@ def load_provider(
         # The built-in agents log their tracebacks only at this level.
         logging.getLogger("gaia_mcp").setLevel(logging.DEBUG)
     provider: Provider
-    if is_handler(target, order):
+    if (kind := kind_to_serve(target, order)) is not None:
         if reload:
             raise UsageError("--reload is for an agent", hint="leave it out, and start it again")
-        from gaia_mcp.cli.serving.handlers import handlers_provider
-
-        provider = handlers_provider(target, {**order, "settings": keywords})
+        provider = code_provider(kind, target, {**order, "settings": keywords})
         limit = max_calls
     else:
         agent = sound_agent(target, keywords)
@@ -69,7 +97,7 @@ def load_provider(
         provider = served = agent_provider(target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload)
         open_agent(target, served)
         if (max_bytes := order.get("max_result_bytes")) is not None:
-            from gaia_mcp.contrib.handlers.adapters import CappedProvider
+            from gaia_mcp.server.capping import CappedProvider
 
             provider = CappedProvider(served, max_bytes)
         if reload:

@@ -8,7 +8,7 @@ truncated here too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,24 +18,19 @@ from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPTool
 from gaia_mcp.core.deadline import LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import PeerError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.server.capping import shortened, truncated
 
 if TYPE_CHECKING:
-    from gaia_mcp.asking import Call
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.protocol.events import Progressed
-    from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.agent import AgentProvider
-    from gaia_mcp.server.provider import Change, Listener, Provider
+    from gaia_mcp.server.provider import Change
 
 Wire = dict[str, Any]
 # The members of MCP's result that a handler's result has no field for.
 _CARRIED = ("structuredContent", "_meta")
 # The prefix of names in `_meta` that concern the connection of a result.
 _OF_THE_CONNECTION = "io.modelcontextprotocol/"
-# As specified in the document of handlers.
-MARK = "...(truncated)"
-# The longest UTF-8 sequence of a character.
-_BYTES_OF_A_CHARACTER = 4
 
 
 @dataclass
@@ -227,7 +222,7 @@ def capped(result: MCPToolResult, max_bytes: int) -> MCPToolResult:
     """`result` with its text truncated to `max_bytes` bytes. Other content is unchanged: a part of it is useless."""
     content, message = truncated(result.content, max_bytes), truncated(result.error_message, max_bytes)
     blocks = _blocks(result.metadata)
-    if blocks is not None and (cut := _cut(blocks, max_bytes)) != blocks:
+    if blocks is not None and (cut := shortened(blocks, max_bytes)) != blocks:
         return replace(result, content=content, error_message=message, metadata={**result.metadata, "content": cut})
     if content is result.content and message is result.error_message:
         return result
@@ -243,19 +238,6 @@ def _blocks(metadata: dict[str, Any]) -> list[Wire] | None:
     return blocks if are_blocks else None
 
 
-def _cut(blocks: list[Wire], max_bytes: int) -> list[Wire]:
-    """The blocks with `max_bytes` bytes of text in total; later texts are left out."""
-    left, kept = max_bytes, []
-    for block in blocks:
-        text = block.get("text")
-        if not isinstance(text, str):
-            kept.append(block)
-        elif left > 0:
-            kept.append({**block, "text": truncated(text, left)})
-            left -= len(text.encode("utf-8", "surrogatepass"))
-    return kept
-
-
 def _text_of(block: Wire) -> str:
     """A content block for a reader of text alone."""
     resource = block.get("resource")
@@ -265,47 +247,3 @@ def _text_of(block: Wire) -> str:
     described = resource if isinstance(resource, dict) else block
     words = [block.get("type"), described.get("name") or described.get("uri"), described.get("mimeType")]
     return f"[{' '.join(word for word in words if isinstance(word, str))}]"
-
-
-def truncated(text: str, max_bytes: int) -> str:
-    """`text`, truncated to the whole characters in its first `max_bytes` bytes of UTF-8 and followed by `MARK`."""
-    limit = max(0, max_bytes)
-    if len(text) * _BYTES_OF_A_CHARACTER <= limit:
-        return text
-    # No longer than needed to see whether it must be truncated. JSON may contain a lone surrogate.
-    data = text[: limit + 1].encode("utf-8", "surrogatepass")
-    if len(data) <= limit:
-        return text
-    end = limit
-    while end and data[end] & 0xC0 == 0x80:
-        end -= 1
-    return data[:end].decode("utf-8", "surrogatepass") + MARK
-
-
-class CappedProvider:
-    """Wraps `provider`, truncating the text of each tool result to `max_bytes` bytes. Other content is unchanged."""
-
-    def __init__(self, provider: Provider, max_bytes: int) -> None:
-        self._provider = provider
-        self._max_bytes = max_bytes
-
-    def describe(self) -> Description:
-        """As the provider does."""
-        return self._provider.describe()
-
-    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
-        """As the provider does, and raises the same."""
-        answer = self._provider.answer(method, params, call)
-        if method != "tools/call":
-            return answer
-        result = tool_result(answer)
-        short = capped(result, self._max_bytes)
-        return answer if short is result else wire_result(short)
-
-    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """As the provider does."""
-        return self._provider.on_change(listener, wanted)
-
-    def close(self) -> None:
-        """Close the provider."""
-        self._provider.close()
