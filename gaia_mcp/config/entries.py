@@ -82,7 +82,7 @@ class ServerEntry(NamedTuple):
 
     def in_file(self, file: Path) -> "ServerEntry":
         """This entry as it is used with `file` alone; see `Served.in_file`."""
-        if self.transport != "agent":
+        if self.transport not in _SERVED:
             return self
         from gaia_mcp.config.served import Served
 

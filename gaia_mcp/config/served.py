@@ -32,6 +32,8 @@ MAX_DEPTH = 50
 ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 # Those of them that entries of every kind have.
 SHARED = ("stages", "agents", "timeout")
+# The suffixes of files of servers in our own format.
+JSON_SUFFIXES = ("", ".json")
 # Files in these folders, such as pipes, have no sibling files to import.
 PIPES = ("/dev/", "/proc/")
 # Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
@@ -44,7 +46,7 @@ class Served(NamedTuple):
 
     `order` are the members of the entry that are passed to the code, such as its `settings`. A target that `is_typed`
     was not read from an entry and contains no variables. `options` are those of the command that serves it. The
-    settings of the entry override `defaults`.
+    settings of the entry override `defaults`. `project` is the file of the entry, if its format is not ours.
     """
 
     transport: str
@@ -57,6 +59,7 @@ class Served(NamedTuple):
     is_typed: bool = False
     options: Sequence[str] = ()
     defaults: Mapping[str, str] = NOTHING
+    project: str = ""
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
         """The command of the child, with variables expanded and secrets read from the keyring.
@@ -81,15 +84,16 @@ class Served(NamedTuple):
         return Command(program, [*words, target], env, cwd, self.inherit)
 
     def in_file(self, file: Path) -> "Served":
-        """The code when only `file` is used: a built-in agent that reads a file of servers reads this one, unless its
-        entry names another. Not for a pipe, which cannot be read twice.
+        """The code when only `file` is used. A built-in agent that reads a file of servers reads this one, unless its
+        entry names another; other code learns of a file whose format is not ours. Not for a pipe, which cannot be read
+        twice.
         """
-        if self.transport != "agent" or str(file).startswith(PIPES):
+        if str(file).startswith(PIPES):
             return self
-        agent = built_in_agents().get(self.target)
-        if agent is None or not agent.servers_setting:
-            return self
-        return self._replace(defaults={agent.servers_setting: str(file.absolute())})
+        agent = built_in_agents().get(self.target) if self.transport == "agent" else None
+        if agent is not None and agent.servers_setting:
+            return self._replace(defaults={agent.servers_setting: str(file.absolute())})
+        return self if file.suffix.lower() in JSON_SUFFIXES else self._replace(project=str(file.absolute()))
 
     def source_files(
         self, server: str, environ: Mapping[str, str], working_folder: Path
@@ -122,6 +126,8 @@ class Served(NamedTuple):
         order = dict(self.order)
         if self.defaults:
             order["settings"] = {**self.defaults, **order.get("settings", {})}
+        if self.project:
+            order["project"] = self.project
         if self.is_typed and not order:
             return {}
         return {ORDER_VARIABLE: _as_json(server, {"kind": self.transport, "name": server, **order})}

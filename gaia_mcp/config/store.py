@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.config.entries import SERVER_KEYS, ServerEntry, read_entry, servers_in
+from gaia_mcp.config.served import JSON_SUFFIXES
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.core.names import did_you_mean, is_server_name
@@ -330,7 +331,7 @@ class ConfigStore:
 def in_own_format(path: Path) -> ServersFile | None:
     """The file in the format that its name says; None for a JSON file."""
     # Most files are, and need not load the systems.
-    kind = servers_format(suffix) if (suffix := path.suffix.lower()) not in ("", ".json") else None
+    kind = servers_format(suffix) if (suffix := path.suffix.lower()) not in JSON_SUFFIXES else None
     found: ServersFile | None = None if kind is None else kind(path)
     return found
 

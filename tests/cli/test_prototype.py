@@ -97,6 +97,20 @@ def test_a_handler_is_used_with_its_settings_and_its_secrets(project: Gaia) -> N
     assert "cost_lookup_handler.py" in gone.errors[0]
 
 
+def test_a_handler_knows_the_configuration_of_its_project(project: Gaia) -> None:
+    """A4: `project_config` is that of the main file, overridden by that of the secrets file."""
+    folder = project.cwd / ".prototype" / "mcp"
+    folder.mkdir(parents=True)
+    (project.cwd / "prototype.yaml").write_text(f"project:\n  location: westeurope\n  since: 2026-01-02\n{MAIN}")
+    handler = HANDLER.replace("settings = self.config.settings", "return MCPToolResult(str(self.project_config))")
+    (folder / "cost_lookup_handler.py").write_text(handler)
+
+    called = project("call", *CONFIG, "cost-lookup", "price", "sku=vm")
+
+    assert "{'project': {'location': 'westeurope', 'since': '2026-01-02'}, 'mcp': {" in called.stdout
+    assert f"'settings': {{'region': 'eastus', 'api_key': '{KEY}'}}" in called.stdout
+
+
 def test_entries_are_changed_in_their_own_lines(project: Gaia) -> None:
     """A12: add, edit, disable, enable, remove; comments and order stay, secrets go to their file."""
     added = project(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
 from gaia_mcp.contrib.handlers.handler_manager import ManagerProvider, MCPManager
 from gaia_mcp.contrib.handlers.loader import load_handler, load_handlers_from_directory
+from gaia_mcp.contrib.handlers.prototype.files import PrototypeFiles
 from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.core.names import handler_name
 from gaia_mcp.importing import handler_files, split_target
@@ -88,13 +89,14 @@ def handlers_provider(
     """The provider for the handler or the folder `target`, configured by `order`. `remark` prints what a person has to
     know, `log` the messages of handlers.
 
-    Raises `HandlerError`.
+    Raises `HandlerError`, and `ConfigFileError` for the file of a project that cannot be read.
     """
     console = _Console(remark, log)
     place, _, _ = split_target(target)
     if not os.path.isdir(place):  # noqa: PTH112
         name = order.get("name") or handler_name(Path(place).stem)
-        handler = load_handler(target, _config(name, order), console=console)
+        project = PrototypeFiles(Path(order["project"])).project_config() if "project" in order else None
+        handler = load_handler(target, _config(name, order), console=console, project_config=project)
         return HandlersProvider([handler], handler.name, console, on_failure)
     folder = Path(place)
     files, left_out = handler_files(folder)

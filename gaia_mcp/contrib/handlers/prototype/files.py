@@ -25,6 +25,7 @@ from gaia_mcp.contrib.handlers.prototype.listing import (
     is_secret,
     merged,
     overlaid,
+    project_config,
     read_listing,
     same_name,
     split,
@@ -61,6 +62,13 @@ class PrototypeFiles:
         """The entries by name, in our format, those of the main file first; empty without the file."""
         found = self._read(_load(self.path), _load(self.secrets_path))
         return {name: server.raw for name, server in found.items()}
+
+    def project_config(self) -> dict[str, Any]:
+        """The configuration of the whole project, its secrets included; a handler gets a copy."""
+        try:
+            return project_config(_load(self.path).text, _load(self.secrets_path).text)
+        except ValueError as problem:
+            raise ConfigFileError(self.path, str(problem)) from problem
 
     def exposed(self) -> Path | None:
         """The file with secrets that users other than its owner may access, if there is one: the secrets file, or else

@@ -98,6 +98,21 @@ def read_listing(text: str) -> Listing:
     return Listing(items, len(held or []), isinstance(held, list | None), folder or HANDLER_FOLDER)
 
 
+def project_config(main: str, overlay: str) -> dict[str, Any]:
+    """The configuration of a project: both texts, of which the second overrides the first, and the servers merged by
+    name. Raises `TextProblemError`, and `ValueError` for a value that JSON does not have.
+    """
+    servers = [
+        {"name": name, **overlaid(*(item.members if item else {} for item in (server.main, server.overlay)))}
+        for name, server in merged(read_listing(main), read_listing(overlay)).items()
+    ]
+    documents = [_as_json(plain(parse(text)) or {}, "the file") for text in (main, overlay)]
+    config = overlaid(*documents)
+    if servers:
+        config[SERVERS[0]] = {**config[SERVERS[0]], SERVERS[1]: servers}
+    return config
+
+
 def merged(main: Listing, overlay: Listing, files: Sequence[str] = ()) -> dict[str, Server]:
     """The servers of the main text, then those only in the `overlay`. `files` are the names in the folder of
     handlers.

@@ -90,6 +90,27 @@ def mode_of(path: Path) -> int:
 class TestReading:
     """What both files hold."""
 
+    def test_the_configuration_of_the_project_is_that_of_both_files(self, path: Path) -> None:
+        """A4: `project_config`. The servers are merged by name, everything else member by member."""
+        config = PrototypeFiles(path).project_config()
+
+        assert (config["project"], config["ai"]) == ({"name": "shop"}, {"token": "abc"})
+        assert config["mcp"]["servers"][0]["settings"] == {"url": "https://prices.example", "api_key": KEY}
+        assert [server["name"] for server in config["mcp"]["servers"]] == ["cost-lookup", "lightpanda"]
+
+    def test_a_project_without_servers_has_a_configuration(self, tmp_path: Path) -> None:
+        """A4: nothing is added to what its file holds."""
+        (tmp_path / "prototype.yaml").write_text("project: {name: shop}")
+
+        assert PrototypeFiles(tmp_path / "prototype.yaml").project_config() == {"project": {"name": "shop"}}
+
+    def test_a_configuration_that_json_does_not_have_is_an_error(self, tmp_path: Path) -> None:
+        """Ours: a handler gets plain values."""
+        (tmp_path / "prototype.yaml").write_text("limit: .inf")
+
+        with pytest.raises(ConfigFileError, match="JSON has no form"):
+            PrototypeFiles(tmp_path / "prototype.yaml").project_config()
+
     def test_the_secrets_are_merged_into_the_servers_by_name(self, store: ConfigStore) -> None:
         """A12: url, stages, agents and api_key all survive. A2: `-` and `_` are the same."""
         assert store.servers() == {
