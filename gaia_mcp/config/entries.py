@@ -26,7 +26,6 @@ _URL_TYPES = {
     "streamable_http": "http",
     "streamableHttp": "http",
     "sse": "sse",
-    "rpc": "rpc",
 }
 
 # The members that filter the tools, and those that restrict who may use them.
@@ -65,13 +64,13 @@ class ServerEntry(NamedTuple):
 
     @property
     def transport(self) -> str:
-        """How the server is reached: "stdio", "http", "sse", "rpc", "handler" or "agent"."""
+        """How the server is reached: "stdio", "http", "sse", "handler", "agent", or the name of a dialect over HTTP."""
         return self.target.transport
 
     @property
     def is_remote(self) -> bool:
         """Whether the server is reached by a URL; the others are child processes."""
-        return self.transport in ("http", "sse", "rpc")
+        return self.transport not in ("stdio", *_SERVED)
 
     def resolved(self, environ: Mapping[str, str] | None = None) -> "ServerEntry":
         """This entry ready for use: variables expanded, secrets read from the keyring.
@@ -244,7 +243,7 @@ def _read_target(name: str, config: dict[str, Any], source: Path | None) -> Targ
     has_url = "url" in config
     if config.get("url") and config.get("command"):
         kind = config.get("type")
-        if kind not in ("stdio", *_URL_TYPES):
+        if kind not in ("stdio", *_url_types(kind)):
             raise EntryError(name, "has both 'command' and 'url': leave one out, or say which with 'type'")
         has_url = kind != "stdio"
     if has_url:
@@ -285,8 +284,9 @@ def _read_remote(name: str, config: dict[str, Any]) -> Target:
     for header, value in headers.items():
         if not isinstance(value, str) and not _is_in_keyring(value):
             raise EntryError(name, f"'headers' must be an object of strings, and {header!r} is not a string")
-    if not isinstance(kind, str) or kind not in _URL_TYPES:
-        raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
+    types = _url_types(kind)
+    if not isinstance(kind, str) or kind not in types:
+        raise EntryError(name, f"'type' must be one of {', '.join(types)}, not {kind!r}")
     if config.get("ssl_verify") is False:
         raise EntryError(name, "'ssl_verify' must be the file of an authority: certificates are always verified")
     ca, cert, key = (None if (held := config.get(member)) is True else held for member in TLS_FILES)
@@ -295,7 +295,18 @@ def _read_remote(name: str, config: dict[str, Any]) -> Target:
     for member, held in zip(TLS_FILES, (ca, cert, key), strict=True):
         if held is not None and not _is_system_text(held):
             raise EntryError(name, f"{member!r} must be the path of a file in PEM")
-    return Remote(url, headers, _URL_TYPES[kind], read_oauth(name, config), ca, cert, key)
+    return Remote(url, headers, types[kind], read_oauth(name, config), ca, cert, key)
+
+
+def _url_types(kind: Any) -> dict[str, str]:
+    """The transports of servers behind a URL, by the words for them. Dialects are among them if `kind` is none of MCP's
+    own words.
+    """
+    if isinstance(kind, str) and kind in _URL_TYPES:
+        return _URL_TYPES
+    from gaia_mcp.core.systems import http_dialects
+
+    return {**_URL_TYPES, **{name: name for name in http_dialects()}}
 
 
 def _read_env(name: str, env: Any) -> dict[str, Any]:

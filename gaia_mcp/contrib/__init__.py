@@ -3,7 +3,7 @@
 They register here what they add to the tables of `core.systems`; none is imported for that.
 """
 
-from gaia_mcp.core.systems import BuiltInAgent, CodeKind, FrontOption, System, register
+from gaia_mcp.core.systems import BuiltInAgent, CodeKind, FrontOption, HttpDialect, System, register
 
 # The handlers of az prototype, and its file.
 register(
@@ -44,6 +44,9 @@ register(
                 "AgentVault",
                 is_for_gateways=True,
             ),
+        },
+        dialects={
+            "rpc": HttpDialect("gaia_mcp.contrib.agentvault.rpc_channel:RpcChannel", "AgentVault's dialect", "/rpc")
         },
     )
 )

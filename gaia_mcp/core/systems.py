@@ -49,15 +49,30 @@ class CodeKind(NamedTuple):
     provider: str
 
 
+class HttpDialect(NamedTuple):
+    """What servers behind a URL may have in place of MCP: an entry says so with its `type`, or it is found out. `title`
+    is for people, and `path` that of a server whose URL has none.
+
+    `channel` names a class of channels that is created with the `HttpChannel` on which it sends, and the definitions of
+    the tools in the entry.
+    """
+
+    channel: str
+    title: str
+    path: str
+
+
 class System(NamedTuple):
-    """What a system adds: agents and fronts by their names, kinds of code by the member of an entry that names such
-    code, and, by the suffixes of their names, formats of files of servers, each a `config.store.ServersFile`.
+    """What a system adds: agents, fronts and dialects by their names, kinds of code by the member of an entry that
+    names such code, and, by the suffixes of their names, formats of files of servers, each a
+    `config.store.ServersFile`.
     """
 
     agents: Mapping[str, BuiltInAgent] = _NOTHING
     fronts: Mapping[str, FrontOption] = _NOTHING
     kinds: Mapping[str, CodeKind] = _NOTHING
     formats: Mapping[str, str] = _NOTHING
+    dialects: Mapping[str, HttpDialect] = _NOTHING
 
 
 _registered: list[System] = []
@@ -93,6 +108,11 @@ def code_kind(name: str) -> CodeKind | None:
 def servers_format(suffix: str) -> Any:
     """The class for files of servers whose names have this suffix; None if they are JSON."""
     return next((imported(system.formats[suffix]) for system in systems() if suffix in system.formats), None)
+
+
+def http_dialects() -> dict[str, HttpDialect]:
+    """The dialects of all systems by name."""
+    return {name: dialect for system in systems() for name, dialect in system.dialects.items()}
 
 
 def imported(reference: str) -> Any:

@@ -20,7 +20,7 @@ class Peer(NamedTuple):
     info: dict[str, Any]
     capabilities: dict[str, Any]
     instructions: str
-    # "handshake", "stateless", or "rpc" without MCP: for display and caches, never a basis for behaviour.
+    # "handshake", "stateless", or the name of a dialect: for display and caches, never a basis for behaviour.
     era: str
 
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import UNSAVED_MARK
+from gaia_mcp.core.systems import http_dialects
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.text.strict_json import paired
 
@@ -67,10 +68,11 @@ class ServerCache:
 
     def era(self) -> str | None:
         """The era of the server, "handshake" or "stateless", "sse" for the oldest transport of the handshake era, or
-        "rpc" for AgentVault's dialect; None if unknown or expired.
+        the name of its dialect; None if unknown or expired.
         """
         era = self._lookup("era", ERA_SECONDS)
-        return era if era in ("handshake", "stateless", "sse", "rpc") else None
+        is_known = era in ("handshake", "stateless", "sse") or (isinstance(era, str) and era in http_dialects())
+        return era if is_known else None
 
     def keep_era(self, era: str) -> None:
         """Cache the era, if possible."""

@@ -27,6 +27,7 @@ from gaia_mcp.core.errors import (
     RemoteProtocolError,
 )
 from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.core.systems import http_dialects
 from gaia_mcp.fleet.session.parallel import use_all
 from gaia_mcp.fleet.session.session import UNLISTED, unknown_tool, unsupported
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
@@ -187,7 +188,8 @@ class _Checker:
         peer = self.session.open()
         presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
         declared = ", ".join(capability_names(peer.capabilities)) or "none"
-        spoken = "AgentVault's dialect (rpc)" if peer.era == "rpc" else f"{peer.version} ({peer.era})"
+        dialect = http_dialects().get(peer.era)
+        spoken = f"{peer.version if dialect is None else dialect.title} ({peer.era})"
         return OK, f"{spoken}, {presented or 'unnamed'}, capabilities: {declared}"
 
     def _answer(self) -> tuple[str, str]:

@@ -28,7 +28,7 @@ OnProgress: TypeAlias = "Callable[[Progressed], None]"
 OnChange: TypeAlias = "Callable[[Change], None]"
 
 # The message about a server whose tools are not all known, because it cannot list them.
-UNLISTED = "it speaks AgentVault's dialect and cannot list its tools: call them by name, and name them in 'tools'"
+UNLISTED = "its dialect cannot list tools: call them by name, and name them in the entry's 'tools'"
 
 
 class MCPTransport(ABC):

@@ -15,8 +15,9 @@ from gaia_mcp.client.transports.factory import transport_of
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
-from gaia_mcp.client.transports.http.transport import HttpTransport, RpcChannel
+from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.contrib.agentvault.rpc_channel import RpcChannel
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     CancelledError,
