@@ -177,8 +177,8 @@ ASYNCHRONOUS = {
 }  # fmt: skip
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = (
-    "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "handlers", "manager",
-    "mixin",
+    "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "core.errors",
+    "handlers", "manager", "mixin",
 )  # fmt: skip
 # Packages that name the parts of systems under public paths.
 PUBLIC_PATHS = ("", "client", "client.mcp_client_manager", "handlers", "manager", "mixin")

@@ -51,29 +51,18 @@
 An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
 next. A tool that ran and reported a failure is a result, not an exception.
 
-Each branch is a module, which is loaded with the first use of one of its names: all are imported from here.
+All are imported from here. What a request may fail by is in `requests`, and loaded with the first use of its names.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.core.errors.root import MCPError
 from gaia_mcp.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaia_mcp.core.errors.configuration import (
-        AgentError,
-        CatalogError,
-        ConfigError,
-        ConfigFileError,
-        EntryError,
-        HandlerError,
-        RegistryUnknownError,
-        ServerExistsError,
-        ServerUnknownError,
-        VariableUnsetError,
-    )
+    from pathlib import Path
+
     from gaia_mcp.core.errors.requests import (
         ArgumentsError,
         AuthorizationError,
@@ -170,18 +159,6 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "gaia_mcp.core.errors.configuration": (
-            "AgentError",
-            "CatalogError",
-            "ConfigError",
-            "ConfigFileError",
-            "EntryError",
-            "HandlerError",
-            "RegistryUnknownError",
-            "ServerExistsError",
-            "ServerUnknownError",
-            "VariableUnsetError",
-        ),
         "gaia_mcp.core.errors.requests": (
             "ArgumentsError",
             "AuthorizationError",
@@ -224,3 +201,119 @@ __getattr__ = lazily(
         ),
     },
 )
+
+
+class MCPError(Exception):
+    """The root. `message` is one line, `hint` a fact that helps, where there is one; neither ever holds a secret.
+
+    `server` is the name of the server that it is about. `kind` names the class and `case` the cause, where a class has
+    several that call for different advice. `facts` holds more for programs: plain JSON values by name.
+    """
+
+    kind: ClassVar[str] = "error"
+
+    def __init_subclass__(cls, *, kind: str = "", **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        cls.kind = kind or cls.kind
+
+    def __init__(self, message: str, *, hint: str = "", server: str = "", case: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.server = server
+        self.case = case
+        self.facts: dict[str, Any] = {}
+
+
+class ConfigError(MCPError, kind="config"):
+    """The configuration cannot be used."""
+
+
+class ConfigFileError(ConfigError, kind="config-file"):
+    """A configuration file that cannot be read, parsed or written. It is never overwritten."""
+
+    def __init__(
+        self,
+        path: Path,
+        problem: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        hint: str = "",
+        server: str = "",
+        case: str = "",
+    ) -> None:
+        where = f"{path}:{line}:{column}" if line else str(path)
+        super().__init__(f"{where}: {problem}", hint=hint, server=server, case=case)
+        self.path = path
+        self.line = line
+        self.column = column
+
+
+class ServerUnknownError(ConfigError, kind="server-unknown"):
+    """No server of that name is in the file at `path`; `project` is the project's file that it is in."""
+
+    def __init__(self, server: str, path: Path, *, suggestion: str = "", project: Path | None = None) -> None:
+        super().__init__(f"no server {server!r} in {path}", hint=suggestion, server=server)
+        self.path = path
+        self.project = project
+
+
+class ServerExistsError(ConfigError, ValueError, kind="server-exists"):
+    """A server of that name exists already."""
+
+    def __init__(self, server: str, path: Path | None = None) -> None:
+        where = f" in {path}" if path is not None else ""
+        super().__init__(f"MCP server {server!r} already exists{where}", server=server)
+        self.path = path
+
+
+class EntryError(ConfigError, ValueError, kind="entry"):
+    """A server's entry is invalid."""
+
+    def __init__(self, server: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"server {server!r}: {problem}", hint=hint, server=server, case=case)
+
+
+class VariableUnsetError(ConfigError, kind="variable-unset"):
+    """An entry refers to a variable that is not set and has no default."""
+
+    def __init__(self, server: str, variable: str, field: str) -> None:
+        super().__init__(f"server {server!r}: {field} refers to ${{{variable}}}, which is not set", server=server)
+        self.variable = variable
+        self.field = field
+
+
+class RegistryUnknownError(ConfigError, kind="registry-unknown"):
+    """The registry at `url` does not have the server `name`, or not the version that was asked for."""
+
+    def __init__(self, url: str, name: str, version: str = "", *, hint: str = "") -> None:
+        what = f"version {version!r} of {name!r}" if version else f"server {name!r}"
+        super().__init__(f"the registry {url} has no {what}", hint=hint, case="version-unknown" if version else "")
+        self.url = url
+        self.name = name
+        self.version = version
+
+
+class CatalogError(ConfigError, ValueError, kind="catalog"):
+    """A registry's document about a server cannot become an entry."""
+
+    def __init__(self, name: str, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"{name!r}: {problem}", hint=hint)
+        self.name = name
+
+
+class AgentError(ConfigError, kind="agent"):
+    """An agent that cannot be loaded or lacks what is needed to serve it."""
+
+    def __init__(self, target: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"agent {target!r} {problem}", hint=hint, case=case)
+        self.target = target
+
+
+class HandlerError(ConfigError, ValueError, kind="handler"):
+    """A handler that cannot be loaded. `target` is its file, or a class as it was named."""
+
+    def __init__(self, target: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"handler {target!r} {problem}", hint=hint, case=case)
+        self.target = target

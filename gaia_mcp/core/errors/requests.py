@@ -1,7 +1,5 @@
 """A request has no result: no connection, no response in time, a broken protocol, an error response, arguments that do
 not fit the tool, or a refusal by the caller's own rules.
-
-`configuration` has what fails before a server is used.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gaia_mcp.core.errors.root import MCPError
+from gaia_mcp.core.errors import MCPError
 
 # The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
 _CODES = (-32002, -32602)
