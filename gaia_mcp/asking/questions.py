@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
 
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, Question, QuestionError, answer_problem
-from gaia_mcp.text.redaction.finding import looks_secret
+from gaia_mcp.text.redaction import looks_secret
 from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.toolspec.validation import as_text, schema_of
 
@@ -64,8 +64,8 @@ def form_of(shape: Any) -> Form:
     if isinstance(shape, dict):
         _check(shape)
         return Form(shape, dict)
+    from gaia_mcp.toolspec.hints import HintError, Reader
     from gaia_mcp.toolspec.hints.kinds import Definitions
-    from gaia_mcp.toolspec.hints.reading import HintError, Reader
 
     try:
         kind = Reader().read(shape)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.catalog.documents import Argument, Document, DocumentError, Input, Package, Remote
+from gaia_mcp.catalog import Argument, Document, DocumentError, Input, Package, Remote
 from gaia_mcp.catalog.runners import (
     OF_THE_USER,
     RUNNERS,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gaia_mcp.catalog.documents import Argument, DocumentError, Input, Package
+from gaia_mcp.catalog import Argument, DocumentError, Input, Package
 
 _ANY = re.compile(r".+", re.DOTALL)
 _QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q": None, "--quiet": None}

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.paths import is_there
+from gaia_mcp.hosts import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
-from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.known import BY_KEY, HOSTS, HostProgram
 from gaia_mcp.storage.atomic import MAX_BYTES, locked, snapshot_of, write_bytes
 from gaia_mcp.text.strict_json import TextProblemError, place_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gaia_mcp.hosts import Layout
 from gaia_mcp.hosts.dialects import (
     BRACES,
     CLINE,
@@ -17,7 +18,6 @@ from gaia_mcp.hosts.dialects import (
     OAuthKeys,
     ToolKeys,
 )
-from gaia_mcp.hosts.documents import Layout
 
 _USUAL = Layout("json", ("mcpServers",))
 _SERVERS = Layout("json", ("servers",))

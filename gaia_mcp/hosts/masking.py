@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.hosts.dialects import folded_setting
-from gaia_mcp.text.redaction import looks_secret, masked_arguments, masked_members, masked_url, masked_value
-from gaia_mcp.text.redaction.finding import in_text
+from gaia_mcp.text.redaction import in_text, looks_secret, masked_arguments, masked_members, masked_url, masked_value
 from gaia_mcp.text.safe import MASK
 
 # Members whose values are usually secrets, and members whose values are names of variables.

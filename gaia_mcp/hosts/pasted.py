@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from gaia_mcp.hosts import parsed, servers_in
 from gaia_mcp.hosts.dialects import EDITOR, MEANT, OURS
-from gaia_mcp.hosts.documents import parsed, servers_in
 from gaia_mcp.hosts.files import is_entry, layout_of
 from gaia_mcp.hosts.known import HOSTS, HostProgram
 from gaia_mcp.text import jsonc

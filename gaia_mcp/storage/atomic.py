@@ -151,7 +151,7 @@ def _leading(target: Path) -> str:
 def _remove_left_over(target: Path) -> None:
     import re
 
-    from gaia_mcp.storage.left_over import remove_left_over
+    from gaia_mcp.storage import remove_left_over
 
     remove_left_over(target.parent, names_beside(target, LOCKED_MARK), 0.0)
     remove_left_over(target.parent, rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.tmp", UNMARKED_SECONDS)

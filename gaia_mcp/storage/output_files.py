@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from gaia_mcp.core.files import irregular
+from gaia_mcp.storage import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.storage.atomic import names_beside, owned_alike, written_beside
-from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 
 # As for any file that a user creates; the system applies the umask.
 NEW_MODE = 0o666

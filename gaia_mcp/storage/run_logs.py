@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from gaia_mcp.core.errors import ConfigFileError, MCPError
 from gaia_mcp.core.files import open_file, read_file
-from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, make_room, remove_left_over
+from gaia_mcp.storage import UNLOCKED_SECONDS, make_room, remove_left_over
 from gaia_mcp.text.redaction.masker import MaskedLines
 from gaia_mcp.text.safe import clean
 

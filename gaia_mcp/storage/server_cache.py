@@ -20,7 +20,7 @@ from urllib.parse import quote
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import UNSAVED_MARK
 from gaia_mcp.core.systems import http_dialects
-from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
+from gaia_mcp.storage import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.text.strict_json import paired
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class ServerCache:
                 return  # It would be too large to read.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
-                from gaia_mcp.storage.left_over import make_room
+                from gaia_mcp.storage import make_room
 
                 make_room(path)
             remove_left_over(path.parent, rf"{re.escape(path.stem)}\.\d+", UNLOCKED_SECONDS)

@@ -36,7 +36,7 @@ def frontmatter_of(data: bytes) -> dict[str, Any]:
 
     Raises `ValueError`, which completes "SKILL.md …".
     """
-    from gaia_mcp.text.yaml.reading import parse
+    from gaia_mcp.text.yaml import parse
 
     try:
         text = data.decode()

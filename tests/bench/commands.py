@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.hosts import with_server
 from gaia_mcp.hosts.conversion import entry_for
-from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.files import places
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.storage.server_cache import ServerCache

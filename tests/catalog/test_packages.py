@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.catalog.documents import DocumentError, Input, read_document
+from gaia_mcp.catalog import DocumentError, Input, read_document
 from gaia_mcp.catalog.packages import InputError, asked_of, entry_of, filled, missing, reference, unusable, ways_of
 from tests.registry_support import document, package
 

@@ -19,9 +19,9 @@ from gaia_mcp.client.tools import read_tools
 from gaia_mcp.client.transports.stdio.launch import command_words
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import MCPError
+from gaia_mcp.hosts import Layout, read_servers, with_server
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
-from gaia_mcp.hosts.documents import Layout, read_servers, with_server
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.pasted import looks_pasted, read_pasted
 from gaia_mcp.recordings import Player, TranscriptError, read_transcripts

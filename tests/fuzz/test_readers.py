@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.completion.answering import quoted, read_line
-from gaia_mcp.hosts.documents import Layout, read_servers, with_server
+from gaia_mcp.hosts import Layout, read_servers, with_server
 from tests.fuzz import readers
 from tests.fuzz.readers import ENTRY, READERS, faults
 from tests.protocol_support import steady

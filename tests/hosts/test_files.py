@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.core.errors import ConfigFileError
-from gaia_mcp.hosts.documents import Layout
+from gaia_mcp.hosts import Layout
 from gaia_mcp.hosts.files import (
     all_places,
     change_servers,
@@ -217,7 +217,7 @@ def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new(path: Path) -> N
     """Ours: whenever that happens."""
     path.write_text(json.dumps({"x": "y" * 100_000, "mcpServers": {}}))
     program = (
-        "import sys\nfrom pathlib import Path\nfrom gaia_mcp.hosts.documents import Layout\n"
+        "import sys\nfrom pathlib import Path\nfrom gaia_mcp.hosts import Layout\n"
         "from gaia_mcp.hosts.files import change_servers\nnumber = 0\nprint('ready', flush=True)\n"
         "while True:\n    number += 1\n"
         "    entries = {'n': {'command': str(number)}}\n"

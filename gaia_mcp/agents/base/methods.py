@@ -22,6 +22,7 @@ from gaia_mcp.agents.base.tools import Complete, PromptMark, ResourceMark, ToolM
 from gaia_mcp.asking import Call, current_call
 from gaia_mcp.core.content import Image
 from gaia_mcp.text.uri_templates import Template, has_scheme
+from gaia_mcp.toolspec.hints import HintError, Reader, is_described, is_field, members_of, read_docstring
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,
@@ -32,7 +33,6 @@ from gaia_mcp.toolspec.hints.kinds import (
     member,
     object_schema,
 )
-from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of, read_docstring
 from gaia_mcp.toolspec.schema import choices_of, description_of, parts_of, types_of
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 

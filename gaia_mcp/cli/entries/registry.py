@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.catalog.documents import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
+from gaia_mcp.catalog import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
 from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missing, reference, unusable, ways_of
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
 from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask

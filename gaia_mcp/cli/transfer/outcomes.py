@@ -33,7 +33,7 @@ from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.core.errors import ConfigError, MCPError
 from gaia_mcp.core.names import typeable
 from gaia_mcp.core.paths import is_there, shown
-from gaia_mcp.hosts.documents import with_server
+from gaia_mcp.hosts import with_server
 from gaia_mcp.hosts.files import all_places, places, servers_of
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
 from gaia_mcp.text.safe import one_line

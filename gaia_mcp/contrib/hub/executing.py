@@ -460,7 +460,7 @@ def _with_items(value: Any, names: Sequence[str], items: Sequence[Any]) -> Any:
 
 def _members_of(path: Path) -> dict[str, Any]:
     """The members of a JSON object in a file that may have comments; empty if it cannot be read."""
-    from gaia_mcp.hosts.documents import parsed
+    from gaia_mcp.hosts import parsed
 
     try:
         value = parsed(read_file(path, MAX_SETTINGS_BYTES).decode("utf-8", "replace"), "json")

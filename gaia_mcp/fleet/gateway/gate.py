@@ -20,8 +20,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import RequestError, ToolList, WrappingProvider, all_tools, require_scopes, unknown_tool
 from gaia_mcp.server.running_call import InputRequired
-from gaia_mcp.text.redaction import looks_secret, masked_value
-from gaia_mcp.text.redaction.finding import hidden, in_text
+from gaia_mcp.text.redaction import hidden, in_text, looks_secret, masked_value
 from gaia_mcp.text.safe import cut, one_line
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads

@@ -13,9 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gaia_mcp.text.redaction import finding
-from gaia_mcp.text.redaction import finding as looks
-from gaia_mcp.text.redaction.finding import Place, hidden, is_ordinary, looks_secret, merged, places_in
+from gaia_mcp.text.redaction import (
+    Place,
+    credentials,
+    decoded,
+    hidden,
+    in_text,
+    in_value,
+    is_ordinary,
+    looks_secret,
+    merged,
+    places_in,
+)
 from gaia_mcp.text.safe import MASK
 
 # Shorter values, such as `1` or `eth0`, occur in every message: masking them would hide half of it and protect nothing,
@@ -337,7 +346,7 @@ def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[s
     """The secrets in a server's own variables and in its arguments, each also without the text around it."""
     found: list[str] = []
     for name, value in variables.items():
-        found += secrets_at(value, finding.in_value(name, value))
+        found += secrets_at(value, in_value(name, value))
         found += _in_document(value)
     for argument, places in zip(arguments, places_in(arguments), strict=True):
         found += secrets_at(argument, places)
@@ -352,7 +361,7 @@ def secrets_at(text: str, places: Sequence[Place]) -> list[str]:
 
 def credentials_in(text: str) -> list[str]:
     """The credentials in the URLs of `text`, and each password separately, also percent-decoded."""
-    found = [text[begin:end] for begin, end in finding.credentials(text)]
+    found = [text[begin:end] for begin, end in credentials(text)]
     passwords = [password for each in found if (password := each.partition(":")[2])]
     if any("%" in password for password in passwords):
         passwords += [_decoded(password) for password in passwords]
@@ -368,7 +377,7 @@ def _in_document(value: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         return
     for name, text in members:
-        yield from secrets_at(text, finding.in_value(name, text))
+        yield from secrets_at(text, in_value(name, text))
 
 
 def _named_texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -389,11 +398,11 @@ def _parts(secret: str, depth: int) -> Iterator[str]:
     if not depth:
         return
     parts = [secret.strip(), *_members(secret)]
-    parts += [secret[begin:end] for begin, end in finding.in_text(secret)]
-    parts += [pair[2] for pair in re.finditer(_PAIR, secret) if finding.in_value(pair[1], pair[2])]
+    parts += [secret[begin:end] for begin, end in in_text(secret)]
+    parts += [pair[2] for pair in re.finditer(_PAIR, secret) if in_value(pair[1], pair[2])]
     if scheme := re.match(_SCHEME, secret):
         parts += secret[scheme.end() :].split()
-    if basic := finding.decoded(secret):
+    if basic := decoded(secret):
         parts.append(basic.partition(":")[2])
     if ";" in secret or "&" in secret:
         parts.append(re.split("[;&]", secret, maxsplit=1)[0])
@@ -418,7 +427,7 @@ def _members(secret: str) -> list[str]:
         value = json.loads(with_braces)
     except (ValueError, RecursionError):
         return []
-    return [text for text in _texts(value) if not looks.is_ordinary(text)]
+    return [text for text in _texts(value) if not is_ordinary(text)]
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.contrib.agentvault.a2a_endpoint import A2aEndpoint, TaskFront
-from gaia_mcp.contrib.agentvault.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.contrib.agentvault.a2a_front import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.fleet.gateway.provider import GatewayProvider
 from gaia_mcp.server.http.security import JwtAuthorizer
 from gaia_mcp.server.http.workers import Limits

@@ -7,8 +7,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
+from gaia_mcp.toolspec.hints import Reader
 from gaia_mcp.toolspec.hints.kinds import Definitions
-from gaia_mcp.toolspec.hints.reading import Reader
 
 T = TypeVar("T")
 

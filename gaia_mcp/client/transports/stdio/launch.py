@@ -216,8 +216,7 @@ def secrets_given(
 
     Without `arguments` the command is a command line.
     """
-    from gaia_mcp.text.redaction import looks_secret
-    from gaia_mcp.text.redaction.finding import in_text, in_value
+    from gaia_mcp.text.redaction import in_text, in_value, looks_secret
     from gaia_mcp.text.redaction.masker import credentials_in, secrets_at, secrets_in
 
     found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])

@@ -33,7 +33,7 @@ from gaia_mcp.contrib.handlers.prototype.listing import (
 from gaia_mcp.core.errors import ConfigFileError, ServerExistsError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
 from gaia_mcp.text.strict_json import TextProblemError, place_in
-from gaia_mcp.text.yaml.editing import REMOVED, Change, edited
+from gaia_mcp.text.yaml import REMOVED, Change, edited
 
 MARK = codecs.BOM_UTF8
 # The names of the members that lead to a value.

@@ -13,11 +13,9 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from gaia_mcp.core.names import HANDLER_SUFFIX, handler_key, handler_name
-from gaia_mcp.text.redaction import looks_secret, masked_arguments, masked_url
-from gaia_mcp.text.redaction.finding import in_text, in_value
+from gaia_mcp.text.redaction import in_text, in_value, looks_secret, masked_arguments, masked_url
 from gaia_mcp.text.strict_json import TextProblemError
-from gaia_mcp.text.yaml.editing import plain
-from gaia_mcp.text.yaml.reading import offset_of, parse
+from gaia_mcp.text.yaml import offset_of, parse, plain
 
 SERVERS = ("mcp", "servers")
 HANDLER_FOLDER = ".prototype/mcp/"

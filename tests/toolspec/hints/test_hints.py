@@ -21,8 +21,8 @@ import typing_extensions
 from mcp.server.mcpserver import MCPServer
 from pydantic import AfterValidator, BaseModel, Field
 
+from gaia_mcp.toolspec.hints import HintError, Reader, is_described, is_field, members_of, read_docstring
 from gaia_mcp.toolspec.hints.kinds import ABSENT, REQUIRED, member
-from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of, read_docstring
 from tests.toolspec.hints.hinted import (
     Circle,
     Colour,

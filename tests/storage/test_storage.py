@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from gaia_mcp.storage.left_over import remove_left_over
+from gaia_mcp.storage import remove_left_over
 
 
 def names_in(folder: Path) -> list[str]:

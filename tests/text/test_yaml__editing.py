@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.text.strict_json import TextProblemError
-from gaia_mcp.text.yaml.editing import REMOVED, Change, edited, plain
-from gaia_mcp.text.yaml.reading import parse
+from gaia_mcp.text.yaml import REMOVED, Change, edited, parse, plain
 from tests.protocol_support import steady
 
 TEXT = """\

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.core.names import UNSAVED_MARK
-from gaia_mcp.storage.left_over import KEPT_SERVERS, make_room
+from gaia_mcp.storage import KEPT_SERVERS, make_room
 from gaia_mcp.storage.run_logs import RunLog, RunLogs
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.redaction.masker import Masker

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
+from gaia_mcp.hosts import Layout, parsed, read_servers, with_server
 from gaia_mcp.text.strict_json import TextProblemError
 
 JSON = Layout("json", ("mcpServers",))

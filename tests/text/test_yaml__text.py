@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.text.strict_json import TextProblemError
-from gaia_mcp.text.yaml.editing import with_item
-from gaia_mcp.text.yaml.reading import parse
+from gaia_mcp.text.yaml import parse, with_item
 from tests.protocol_support import steady
 
 OLD = """# top

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gaia_mcp.text.strict_json import TextProblemError
-from gaia_mcp.text.yaml.reading import offset_of, parse
+from gaia_mcp.text.yaml import offset_of, parse
 
 SECRET = "lpd_8fK2mQ9xZ7wQ"
 TAGS = ("bool", "int", "float", "timestamp", "null", "binary", "omap", "pairs", "set", "map", "seq", "unknown", "merge")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.catalog.documents import DocumentError, Input, read_document
+from gaia_mcp.catalog import DocumentError, Input, read_document
 from tests.registry_support import OFFICIAL, document, package
 
 REMOTE = {"type": "streamable-http", "url": "https://{tenant}.example.com/mcp", "variables": {"tenant": {}}}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError
-from gaia_mcp.contrib.agentvault.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.contrib.agentvault.a2a_front import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.fleet.gateway.naming import prefixed_name
 from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.server.provider import RequestError

@@ -7,8 +7,15 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.text.redaction import masked, masked_arguments, masked_url, masked_value
-from gaia_mcp.text.redaction.finding import MAX_NAME_CHARS, looks_secret, looks_vague
+from gaia_mcp.text.redaction import (
+    MAX_NAME_CHARS,
+    looks_secret,
+    looks_vague,
+    masked,
+    masked_arguments,
+    masked_url,
+    masked_value,
+)
 from gaia_mcp.text.safe import MASK
 from tests.protocol_support import check_each, steady
 
