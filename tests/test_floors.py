@@ -116,7 +116,7 @@ EXCEPTIONS = {
         "server.call_questions",
         "print",
     ): "one line for the server's log: the client learns no reason",
-    ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
+    ("server.stdio", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }
 # How a file may be opened, or read by its name.
 WAYS_TO_READ = {
@@ -152,7 +152,7 @@ READERS = {
     "client.transports.stdio.processes stat.read_bytes": "a file of the kernel",
     "core.files open": "the module itself",
     "core.files os.open": "the module itself",
-    "server.stdio.process os.open": "the null device",
+    "server.stdio os.open": "the null device",
     "fleet.session.recorder os.fdopen": "writes, and reads through the module",
     "fleet.session.recorder os.open": "writes, and reads through the module",
     "storage.atomic os.fdopen": "writes",

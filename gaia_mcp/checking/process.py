@@ -17,7 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.checking import CHECK_SECONDS
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.validation import (
     ExternalReferenceError,
@@ -39,9 +38,7 @@ _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
 _places = threading.BoundedSemaphore(2)
 
 
-def errors_apart(
-    text: str, value: Any, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS
-) -> list[ValidationError]:
+def errors_apart(text: str, value: Any, deadline: Deadline | None, *, seconds: float) -> list[ValidationError]:
     """The validation errors of `value`, as `Schema.errors`, within `seconds`. Raises `SchemaError`,
     `SchemaCostError`.
     """
@@ -52,7 +49,7 @@ def errors_apart(
     return _answer_to(question, deadline, seconds)
 
 
-def check_apart(text: str, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS) -> None:
+def check_apart(text: str, deadline: Deadline | None, *, seconds: float) -> None:
     """Raises `SchemaError` if the schema cannot be used, `SchemaCostError`."""
     _answer_to(json.dumps({"schema": text}) + "\n", deadline, seconds)
 

@@ -220,7 +220,7 @@ class ToolsClient(ClientEngine):
             raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
 
     def _warn_of_structure(self, tool_name: str, schema: Any, result: dict[str, Any], deadline: Deadline) -> None:
-        from gaia_mcp.checking.checker import structure_problem
+        from gaia_mcp.checking import structure_problem
 
         if problem := structure_problem(self.name, tool_name, schema, result, deadline):
             logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))

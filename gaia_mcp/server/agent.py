@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.asking import Call, CallCancelledError, enter_call
-from gaia_mcp.checking.checker import Checker
+from gaia_mcp.checking import Checker
 from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.input_required import MissingCapabilityError
 from gaia_mcp.protocol.server import Description

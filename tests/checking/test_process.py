@@ -28,10 +28,10 @@ ENDLESS = json.dumps(twice("allOf", 34))
 
 def test_the_worker_finds_the_same_validation_errors() -> None:
     """Ours: the user must not notice which process has validated."""
-    found = errors_apart('{"type": "string", "description": "é"}', {"é": 2**70}, seconds=ENOUGH_SECONDS)
+    found = errors_apart('{"type": "string", "description": "é"}', {"é": 2**70}, None, seconds=ENOUGH_SECONDS)
     assert [tuple(error) for error in found] == [("", '{"é":1180591620717411303424} is not of type "string"', "type")]
-    assert errors_apart('{"type": "object"}', {"é": float("1e300")}, seconds=ENOUGH_SECONDS) == []
-    check_apart("{}", seconds=ENOUGH_SECONDS)
+    assert errors_apart('{"type": "object"}', {"é": float("1e300")}, None, seconds=ENOUGH_SECONDS) == []
+    check_apart("{}", None, seconds=ENOUGH_SECONDS)
 
 
 def test_the_worker_ignores_the_environment_and_the_working_directory(
@@ -42,7 +42,7 @@ def test_the_worker_ignores_the_environment_and_the_working_directory(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    assert errors_apart("{}", 1, seconds=ENOUGH_SECONDS) == []
+    assert errors_apart("{}", 1, None, seconds=ENOUGH_SECONDS) == []
 
 
 @pytest.mark.parametrize("reason", ["its time is up", "its starter is gone"])
@@ -84,10 +84,10 @@ def test_a_worker_that_cannot_be_started_is_reported() -> None:
     set_executable("/nonexistent/python")
     try:
         with pytest.raises(SchemaCostError, match="could not be started"):
-            errors_apart("{}", 1)
+            errors_apart("{}", 1, None, seconds=ENOUGH_SECONDS)
     finally:
         set_executable(before)
-    assert errors_apart("{}", 1, seconds=ENOUGH_SECONDS) == []
+    assert errors_apart("{}", 1, None, seconds=ENOUGH_SECONDS) == []
 
 
 def test_concurrent_checks_wait_within_their_deadlines() -> None:
@@ -96,7 +96,7 @@ def test_concurrent_checks_wait_within_their_deadlines() -> None:
 
     def check() -> None:
         try:
-            errors_apart(ENDLESS, "x", Deadline(0.3))
+            errors_apart(ENDLESS, "x", Deadline(0.3), seconds=ENOUGH_SECONDS)
         except SchemaCostError as problem:
             outcomes.append(str(problem))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 
-from gaia_mcp.server.stdio.process import StdioServer
+from gaia_mcp.server.stdio import StdioServer
 
 target, *options = sys.argv[1:]
 given = dict(option.split("=") for option in options)

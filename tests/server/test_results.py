@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.checking.checker import Checker
+from gaia_mcp.checking import Checker
 from gaia_mcp.core.content import File, Image
 from gaia_mcp.server.definitions import json_problem
 from gaia_mcp.server.provider import ResultError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from referencing.exceptions import Unresolvable
 
-from gaia_mcp.checking.checker import MISTAKES_UNITS
+from gaia_mcp.checking import MISTAKES_UNITS
 from gaia_mcp.toolspec.cost import MOST_STATES, UNBOUNDED, Cost, backtracks, states_of
 from gaia_mcp.toolspec.validation import as_text
 from tests.protocol_support import steady

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.checking.checker import validation_errors
+from gaia_mcp.checking import validation_errors
 from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
 from gaia_mcp.cli.lines import again, to_type
 from gaia_mcp.cli.refusals import address_lines, host_of, is_site

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.checking.checker import structure_problem, validation_errors
+from gaia_mcp.checking import structure_problem, validation_errors
 from gaia_mcp.cli.calls.plan import Plan, read_words, text_arguments, typed
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.asking import Call
-from gaia_mcp.checking.checker import check_schema
+from gaia_mcp.checking import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import OutputMode, counted, fail_with, print_json, print_line
 from gaia_mcp.core.content import NotJSONError

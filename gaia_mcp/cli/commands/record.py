@@ -37,7 +37,7 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
     """
     from gaia_mcp.fleet.session.recorder import Recording, Relay
     from gaia_mcp.fleet.session.server_process import prestarted
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio import GuardedPipes
 
     entry = invocation.only_server(words)
     recording = Recording(to, entry.name, remark)

@@ -15,7 +15,7 @@ from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio import GuardedPipes
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
 
@@ -36,7 +36,7 @@ def replay(file: FileArgument) -> None:
     from gaia_mcp.core.errors import ConfigFileError, MCPError
     from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
     from gaia_mcp.recordings import Player, TranscriptError, read_transcripts
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio import GuardedPipes
     from gaia_mcp.storage.atomic import read_bytes
 
     data = read_bytes(file, MAX_RECORD_BYTES, may_be_pipe=True)
@@ -68,7 +68,7 @@ def replay(file: FileArgument) -> None:
 
 
 def _end_if_abandoned(pipes: GuardedPipes) -> None:
-    from gaia_mcp.server.stdio.process import TAKING_SECONDS
+    from gaia_mcp.server.stdio import TAKING_SECONDS
 
     if pipes.await_abandonment(TAKING_SECONDS):
         os._exit(ExitStatus.DONE)

@@ -354,7 +354,7 @@ def serve(
 def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
     """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
     from gaia_mcp.cli.screen.terminal import on_terminal
-    from gaia_mcp.server.stdio.process import StdioServer
+    from gaia_mcp.server.stdio import StdioServer
 
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")

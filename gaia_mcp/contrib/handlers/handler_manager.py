@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp._version import __version__
 from gaia_mcp.asking import Call, enter_call
-from gaia_mcp.checking.checker import Checker, validation_errors
+from gaia_mcp.checking import Checker, validation_errors
 from gaia_mcp.contrib.handlers.adapters import FullDefinition, failed, wire_result
 from gaia_mcp.contrib.handlers.handler_threads import log_failure
 from gaia_mcp.contrib.handlers.router import Reason, Refusal, Router

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.checking.checker import check_schema
+from gaia_mcp.checking import check_schema
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.launch import child_environment
 from gaia_mcp.config.store import ConfigStore

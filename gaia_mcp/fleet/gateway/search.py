@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.checking.checker import Checker
+from gaia_mcp.checking import Checker
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import Change, RequestError, ToolList, WrappingProvider, all_tools, unknown_tool

@@ -26,7 +26,7 @@ from gaia_mcp.text.redaction.masker import Masker
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio import GuardedPipes
 
 # The output of an exited server is already in its pipe; only a client that does not read takes longer.
 LAST_WORDS_SECONDS = 1.0

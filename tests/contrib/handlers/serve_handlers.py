@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from gaia_mcp.server.stdio.process import StdioServer
+from gaia_mcp.server.stdio import StdioServer
 
 DEMO = {"command": str(Path(sys.executable).parent / "gaia"), "args": ["mcp", "serve", "demo"]}
 

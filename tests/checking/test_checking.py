@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.checking.checker import FITTING_UNITS, MISTAKES_UNITS, Checker, check_schema, validation_errors
+from gaia_mcp.checking import FITTING_UNITS, MISTAKES_UNITS, Checker, check_schema, validation_errors
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.cost import Cost
 from gaia_mcp.toolspec.validation import ExternalReferenceError, SchemaCostError, SchemaError, as_text

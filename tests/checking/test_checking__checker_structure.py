@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.checking.checker import structure_problem
+from gaia_mcp.checking import structure_problem
 from tests.protocol_support import check_rows
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from gaia_mcp.server.stdio.process import READ_BYTES, GuardedPipes
+from gaia_mcp.server.stdio import READ_BYTES, GuardedPipes
 from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -453,7 +453,7 @@ def test_the_agent_of_a_running_server_can_be_replaced(start_process: Start, tmp
         "import threading\n"
         "from gaia_mcp.agents.loader import load_agent\n"
         "from gaia_mcp.server.agent import AgentProvider\n"
-        "from gaia_mcp.server.stdio.process import StdioServer\n"
+        "from gaia_mcp.server.stdio import StdioServer\n"
         "class Replacing:\n"
         "    def get_mcp_tool_definitions(self): return [{'name': 'replace'}]\n"
         "    def execute_mcp_tool(self, name, arguments):\n"
