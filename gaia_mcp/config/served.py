@@ -16,7 +16,7 @@ from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, sec
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from gaia_mcp.core.files import open_file
 from gaia_mcp.core.names import SERVER_SECRETS
-from gaia_mcp.core.systems import built_in_agents
+from gaia_mcp.core.paths import JSON_SUFFIXES
 from gaia_mcp.importing import MAX_SOURCE_BYTES, split_target
 
 # Another program with the same name has not loaded this module.
@@ -32,8 +32,6 @@ MAX_DEPTH = 50
 ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 # Those of them that entries of every kind have.
 SHARED = ("stages", "agents", "timeout")
-# The suffixes of files of servers in our own format.
-JSON_SUFFIXES = ("", ".json")
 # Files in these folders, such as pipes, have no sibling files to import.
 PIPES = ("/dev/", "/proc/")
 # Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
@@ -90,6 +88,8 @@ class Served(NamedTuple):
         """
         if str(file).startswith(PIPES):
             return self
+        from gaia_mcp.core.systems import built_in_agents
+
         agent = built_in_agents().get(self.target) if self.transport == "agent" else None
         if agent is not None and agent.servers_setting:
             return self._replace(defaults={agent.servers_setting: str(file.absolute())})

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.config.entries import SERVER_KEYS, ServerEntry, read_entry, servers_in
-from gaia_mcp.config.served import JSON_SUFFIXES
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.core.names import did_you_mean, is_server_name
-from gaia_mcp.core.paths import config_folder, home_expanded, is_there, servers_file
-from gaia_mcp.core.systems import servers_format
+from gaia_mcp.core.paths import JSON_SUFFIXES, config_folder, home_expanded, is_there, servers_file
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
@@ -330,8 +328,11 @@ class ConfigStore:
 
 def in_own_format(path: Path) -> ServersFile | None:
     """The file in the format that its name says; None for a JSON file."""
-    # Most files are, and need not load the systems.
-    kind = servers_format(suffix) if (suffix := path.suffix.lower()) not in JSON_SUFFIXES else None
+    if (suffix := path.suffix.lower()) in JSON_SUFFIXES:
+        return None
+    from gaia_mcp.core.systems import servers_format
+
+    kind = servers_format(suffix)
     found: ServersFile | None = None if kind is None else kind(path)
     return found
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from gaia_mcp.core.errors import ConfigFileError
 
 SERVERS_FILE = "mcp_servers.json"
+# The suffixes of files of servers in our own format; others may have the format of a system.
+JSON_SUFFIXES = ("", ".json")
 # In this order: the first that exists in the working folder is the project's own file.
 PROJECT_FILES = (SERVERS_FILE, ".mcp.json")
 

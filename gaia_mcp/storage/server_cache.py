@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import UNSAVED_MARK
-from gaia_mcp.core.systems import http_dialects
 from gaia_mcp.storage import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.text.strict_json import paired
 
@@ -71,8 +70,11 @@ class ServerCache:
         the name of its dialect; None if unknown or expired.
         """
         era = self._lookup("era", ERA_SECONDS)
-        is_known = era in ("handshake", "stateless", "sse") or (isinstance(era, str) and era in http_dialects())
-        return era if is_known else None
+        if not isinstance(era, str) or era in ("handshake", "stateless", "sse"):
+            return era if isinstance(era, str) else None
+        from gaia_mcp.core.systems import http_dialects
+
+        return era if era in http_dialects() else None
 
     def keep_era(self, era: str) -> None:
         """Cache the era, if possible."""
