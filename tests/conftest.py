@@ -32,7 +32,10 @@ MARKS_OF_PATHS = {
     "bench": "story",
     "contrib/gaia/test_mixin.py": "story",
     "contrib/gaia/test_tool_registry.py": "story",
-    "fleet/session": "story",
+    "fleet/test_parallel.py": "story",
+    "fleet/test_recorder.py": "story",
+    "fleet/test_server_process.py": "story",
+    "fleet/test_session.py": "story",
     "peers": "peer",
 }
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.cli.screen.session_view import Waiting
-    from gaia_mcp.fleet.session.sampling import Sampler
-    from gaia_mcp.fleet.session.session import Answerers
+    from gaia_mcp.fleet.sampling import Sampler
+    from gaia_mcp.fleet.session import Answerers
 
 
 class Answering:
@@ -58,7 +58,7 @@ class Answering:
         """The answerers for requests of `server`. Unless `attended`, no person is asked, and without any given answers
         elicitations are declined.
         """
-        from gaia_mcp.fleet.session.session import Answerers
+        from gaia_mcp.fleet.session import Answerers
 
         sample = self._sampler.answering(server) if self._sampler is not None else None
         declines = self._declines or not (attended or self._answers.are_given)
@@ -96,7 +96,7 @@ def _root(path: str) -> dict[str, str]:
 
 def _sampler(line: str, seconds: float | None) -> Sampler:
     from gaia_mcp.core.errors import EntryError, SpawnError
-    from gaia_mcp.fleet.session.sampling import Sampler, program_of
+    from gaia_mcp.fleet.sampling import Sampler, program_of
 
     try:
         return Sampler(program_of(line), seconds)

@@ -17,7 +17,7 @@ from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.core.errors import MCPError
-from gaia_mcp.fleet.session.server_process import Prestarted, prestarted
+from gaia_mcp.fleet.server_process import Prestarted, prestarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
 
 
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
@@ -63,7 +63,7 @@ def make_call(
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.core.errors import PeerError
-    from gaia_mcp.fleet.session.session import connected
+    from gaia_mcp.fleet.session import connected
     from gaia_mcp.toolspec.validation import load_validator
 
     deadline, destination = invocation.deadline(), invocation.destination()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.toolspec.validation import ValidationError
 
@@ -49,7 +49,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
         if (listed := listed_name(session.entry, name, known)) is not None:
             # Only the server knows whether that handler has the tool.
             return replace(known[listed], name=name)
-        from gaia_mcp.fleet.session.session import unknown_tool
+        from gaia_mcp.fleet.session import unknown_tool
 
         raise unknown_tool(session, name, known)
     return tool

@@ -18,7 +18,7 @@ from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
     from gaia_mcp.protocol.events import Change
 
 # The lists that have change notifications.

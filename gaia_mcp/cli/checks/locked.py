@@ -34,8 +34,8 @@ from gaia_mcp.toolspec.poisoning import UNUSUAL
 if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.core.errors import ContractError, MCPError
-    from gaia_mcp.fleet.session.parallel import Result
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.parallel import Result
+    from gaia_mcp.fleet.session import Session
 
 LOCK_FILE = "mcp.lock.json"
 VERSION = 1

@@ -28,8 +28,8 @@ from gaia_mcp.core.errors import (
 )
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.core.systems import http_dialects
-from gaia_mcp.fleet.session.parallel import use_all
-from gaia_mcp.fleet.session.session import UNLISTED, unknown_tool, unsupported
+from gaia_mcp.fleet.parallel import use_all
+from gaia_mcp.fleet.session import UNLISTED, unknown_tool, unsupported
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
 from gaia_mcp.storage.server_cache import ServerCache
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
 
 # On a busy machine, many servers that exit at once slow each other down; that is not a fault of theirs.
 LEAVING_SECONDS = 3.0

@@ -50,7 +50,7 @@ def guide(invocation: Invocation, words: Name = None) -> None:
 
 def _described(words: list[str], invocation: Invocation) -> dict[str, Any]:
     from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.fleet.session.session import connected
+    from gaia_mcp.fleet.session import connected
 
     entry = invocation.only_server(words)
     with (

@@ -118,7 +118,7 @@ def _check(
     from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.core.errors import EntryError
-    from gaia_mcp.fleet.session.parallel import ask_all
+    from gaia_mcp.fleet.parallel import ask_all
 
     wanted = [
         (row, entry)

@@ -59,7 +59,7 @@ def lock(
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.core.errors import ConfigError
-    from gaia_mcp.fleet.session.parallel import ask_all
+    from gaia_mcp.fleet.parallel import ask_all
 
     if not names and not every:
         raise UsageError("no server given", hint=f"name one, or {again('lock all of them', '--all')}")

@@ -19,7 +19,7 @@ from gaia_mcp.cli.screen.output import done, print_json, print_line, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 
 if TYPE_CHECKING:
-    from gaia_mcp.fleet.session.authorization import Login
+    from gaia_mcp.fleet.authorization import Login
 
 # A person may need time to find a password and a second factor.
 LOGIN_SECONDS = 300.0
@@ -71,7 +71,7 @@ def login(
         raise UsageError("no server given", hint=f"see them with: {to_type('login', more='--status')}")
     from gaia_mcp.cli.entries.remarks import remark_on_oauth
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.authorization import as_object, log_in
+    from gaia_mcp.fleet.authorization import as_object, log_in
 
     entry, _ = invocation.server(name, has_item=False)
     remark_on_oauth([entry])
@@ -83,7 +83,7 @@ def login(
 def _show_status(invocation: Invocation, name: str | None) -> None:
     from gaia_mcp.cli.screen.output import fail_with
     from gaia_mcp.core.errors import MCPError
-    from gaia_mcp.fleet.session.authorization import as_object, login_of
+    from gaia_mcp.fleet.authorization import as_object, login_of
 
     logins: list[Login] = []
     failures: list[MCPError] = []

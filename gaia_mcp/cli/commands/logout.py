@@ -27,7 +27,7 @@ def logout(invocation: Invocation, names: Names) -> None:
     Example: gaia mcp logout github
     """
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.authorization import log_out
+    from gaia_mcp.fleet.authorization import log_out
 
     store = invocation.open_store()
     entries = [invocation.server(name, has_item=False, store=store)[0] for name in dict.fromkeys(names)]

@@ -36,7 +36,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
-    from gaia_mcp.fleet.session.session import connected
+    from gaia_mcp.fleet.session import connected
 
     check_no_option(name)
     destination, answering = invocation.destination(), Answering.of(invocation)

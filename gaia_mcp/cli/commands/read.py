@@ -45,7 +45,7 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.cli.calls.tool_call import filled_uri, read_resource
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.fleet.session.session import connected
+    from gaia_mcp.fleet.session import connected
 
     check_no_option(name)
     destination, answering = invocation.destination(), Answering.of(invocation)

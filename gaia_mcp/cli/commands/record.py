@@ -35,8 +35,8 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
 
     Example: gaia mcp record time --to time.jsonl
     """
-    from gaia_mcp.fleet.session.recorder import Recording, Relay
-    from gaia_mcp.fleet.session.server_process import prestarted
+    from gaia_mcp.fleet.recorder import Recording, Relay
+    from gaia_mcp.fleet.server_process import prestarted
     from gaia_mcp.server.stdio import GuardedPipes
 
     entry = invocation.only_server(words)

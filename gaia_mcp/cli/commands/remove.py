@@ -60,6 +60,6 @@ def _logged_out(removed: list[ServerEntry], left: list[ServerEntry]) -> list[str
     if not any(entry.is_remote for entry in removed):
         return []
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.authorization import forget_unused, has_grants
+    from gaia_mcp.fleet.authorization import forget_unused, has_grants
 
     return forget_unused(removed, left, Deadline(LOGOUT_SECONDS)) if has_grants() else []

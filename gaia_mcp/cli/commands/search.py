@@ -107,7 +107,7 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
     if not unknown:
         return
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.fleet.session.parallel import ask_all
+    from gaia_mcp.fleet.parallel import ask_all
 
     with asking(unknown) as view:
         results = ask_all(unknown, lambda session: session.tools(), view, deadline)

@@ -13,7 +13,7 @@ from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
 
 CheckOption = Annotated[
     bool, typer.Option("--check", help="Connect to the server, and show its version, capabilities and instructions.")
@@ -37,7 +37,7 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
     shown["known_tools"] = _known_tools(entry)
     if check:
         from gaia_mcp.cli.screen.session_view import SessionView
-        from gaia_mcp.fleet.session.session import connected
+        from gaia_mcp.fleet.session import connected
 
         with (
             SessionView(f"starting {entry.name}") as view,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.client.tools import MCPTool
-    from gaia_mcp.fleet.session.parallel import Result
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.parallel import Result
+    from gaia_mcp.fleet.session import Session
 
 Names = Annotated[
     list[str] | None,
@@ -151,7 +151,7 @@ def _read(session: Session, names: Sequence[str]) -> Inventory:
     does.
     """
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.fleet.session.session import unknown_tool
+    from gaia_mcp.fleet.session import unknown_tool
 
     found = session.tools()
     known = {tool.name: tool for tool in found}

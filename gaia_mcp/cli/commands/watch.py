@@ -53,7 +53,7 @@ def watch(
     from gaia_mcp.cli.calls.watching import Notifications, Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
-    from gaia_mcp.fleet.session.session import connected
+    from gaia_mcp.fleet.session import connected
     from gaia_mcp.protocol.envelope import LOG_LEVELS
 
     if level not in LOG_LEVELS:

@@ -49,8 +49,8 @@ from gaia_mcp.core.errors import (
 )
 from gaia_mcp.core.names import did_you_mean, typeable
 from gaia_mcp.core.paths import cache_folder, log_folder
-from gaia_mcp.fleet.session.parallel import ask_all
-from gaia_mcp.fleet.session.session import connected, unsupported
+from gaia_mcp.fleet.parallel import ask_all
+from gaia_mcp.fleet.session import connected, unsupported
 from gaia_mcp.hosts.masking import placeholders, plain_secrets
 from gaia_mcp.storage.atomic import read_bytes
 from gaia_mcp.storage.run_logs import RunLogs
@@ -62,7 +62,7 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 if TYPE_CHECKING:
     from gaia_mcp.cli.entries.given import Given
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.session import Session
     from gaia_mcp.protocol.events import Peer
 
 # A URL without its scheme, as people often type it.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.fleet.session.parallel import Result
-    from gaia_mcp.fleet.session.session import Session
+    from gaia_mcp.fleet.parallel import Result
+    from gaia_mcp.fleet.session import Session
 
 # A server's items are indented below its name.
 INDENT = 2
@@ -56,7 +56,7 @@ def show_inventory(
     code.
     """
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.fleet.session.parallel import ask_all
+    from gaia_mcp.fleet.parallel import ask_all
 
     if not entries:
         invocation.check_saved()

@@ -17,7 +17,7 @@ from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.session.server_process import StderrLog, explained
+from gaia_mcp.fleet.server_process import StderrLog, explained
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache

@@ -32,7 +32,7 @@ class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "typer" and "call" in sys.argv:
             raise ImportError("a plain call loads Typer")
-        if name == "gaia_mcp.fleet.session.session":
+        if name == "gaia_mcp.fleet.session":
             pathlib.Path("loading").touch()
             end = time.monotonic() + {seconds}
             while not pathlib.Path("{awaited}").exists():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.fleet.session import Observer
+from gaia_mcp.fleet import Observer
 from tests.processes import living_with
 from tests.waiting import wait_until
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
-SERVERS = Path(__file__).parents[2] / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 
 
 class Quiet(Observer):

@@ -11,13 +11,13 @@ import pytest
 
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError, ServerExitedError
-from gaia_mcp.fleet.session.parallel import ask_all, use_all
-from tests.fleet.session.conftest import QUIET, Noting
+from gaia_mcp.fleet.parallel import ask_all, use_all
+from tests.fleet.conftest import QUIET, Noting
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.fleet.session.session import Session
-    from tests.fleet.session.conftest import Entries
+    from gaia_mcp.fleet.session import Session
+    from tests.fleet.conftest import Entries
 
 
 def names(session: Session) -> list[str]:

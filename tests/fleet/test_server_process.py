@@ -19,12 +19,12 @@ from gaia_mcp.core.errors import (
     SpawnError,
     VariableUnsetError,
 )
-from gaia_mcp.fleet.session.server_process import StderrLog, explained, prestarted
+from gaia_mcp.fleet.server_process import StderrLog, explained, prestarted
 from gaia_mcp.text.redaction.masker import Masker
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from tests.fleet.session.conftest import Entries
+    from tests.fleet.conftest import Entries
 
 
 def test_a_prestarted_server_is_stopped_at_the_end_of_the_block(entries: Entries) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError
-from gaia_mcp.fleet.session.server_process import explained
-from gaia_mcp.fleet.session.session import Answerers, Session
+from gaia_mcp.fleet.server_process import explained
+from gaia_mcp.fleet.session import Answerers, Session
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet.session import Observer
+    from gaia_mcp.fleet import Observer
     from gaia_mcp.protocol.events import Peer
 
 # Each server is one process or several; more than this at once would only delay all of them.

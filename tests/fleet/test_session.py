@@ -18,18 +18,18 @@ from gaia_mcp.core.errors import (
     SpawnError,
     VariableUnsetError,
 )
-from gaia_mcp.fleet.session.server_process import prestarted
-from gaia_mcp.fleet.session.session import Answerers, Remembered, Session, connected, unknown_tool
+from gaia_mcp.fleet.server_process import prestarted
+from gaia_mcp.fleet.session import Answerers, Remembered, Session, connected, unknown_tool
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
-from tests.fleet.session.conftest import QUIET, Noting
+from tests.fleet.conftest import QUIET, Noting
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.fleet.session.conftest import Entries
+    from tests.fleet.conftest import Entries
 
     Change = ListChanged | ResourceUpdated | SubscriptionEnded
 

@@ -13,7 +13,7 @@ from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import AuthorizationError, EntryError
 from gaia_mcp.core.paths import cache_folder, config_folder
-from gaia_mcp.fleet.session.authorization import (
+from gaia_mcp.fleet.authorization import (
     Login,
     as_object,
     forget_unused,

@@ -17,7 +17,7 @@ from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECO
 from gaia_mcp.core.errors import MCPError, PeerError, ToolUnknownError
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.session.server_process import StderrLog
+from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet.session import Observer
-    from gaia_mcp.fleet.session.server_process import Prestarted
+    from gaia_mcp.fleet import Observer
+    from gaia_mcp.fleet.server_process import Prestarted
     from gaia_mcp.protocol.pagination import Freshness
     from gaia_mcp.text.redaction.masker import Masker
 
@@ -153,7 +153,7 @@ class Session:
 
     def explained(self, error: MCPError) -> MCPError:
         """The error to report for an error of this session, without the secrets that the server was given."""
-        from gaia_mcp.fleet.session.server_process import explained
+        from gaia_mcp.fleet.server_process import explained
 
         told = explained(error, self.entry)
         masker = self.masker()

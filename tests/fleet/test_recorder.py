@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.core.errors import ConfigFileError
-from gaia_mcp.fleet.session.recorder import Recording, Relay
+from gaia_mcp.fleet.recorder import Recording, Relay
 from gaia_mcp.protocol.framing import LineBuffer
 from gaia_mcp.text.redaction.masker import Masker
 
