@@ -1,12 +1,11 @@
-"""One server in use: the complete interface for fronts.
+"""A server in use by a front: its features, each with the deadline of the command, and its changes.
 
-It hides the client underneath, and caches the server's lists for programs that do not connect: TAB completion,
-`search`, `show`.
+The lists are cached for programs that do not connect: TAB completion, `search`, `show`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +16,9 @@ from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECO
 from gaia_mcp.core.errors import MCPError, PeerError, ToolUnknownError
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.fleet.server_in_use import ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.fleet import Observer
     from gaia_mcp.fleet.server_process import Prestarted
-    from gaia_mcp.protocol.pagination import Freshness
-    from gaia_mcp.text.redaction.masker import Masker
 
 
 # All requests have been answered: the user should not wait longer for a server that ignores the end of its input.
@@ -49,7 +46,7 @@ class Answerers(NamedTuple):
     sample: Sample | None = None
 
 
-class Session:
+class Session(ServerInUse):
     """The server of `entry`, used by `observer`. All requests share `deadline`; without one, each request has the
     timeout of the entry.
 
@@ -73,14 +70,17 @@ class Session:
         on_log: OnLog | None = None,
         prestarted: Prestarted | None = None,
     ) -> None:
-        self.entry = entry
-        # Messages about problems of the lists that were requested last.
-        self.problems: list[str] = []
+        self.entry: ServerEntry = entry
         self._deadline = deadline
+        self._on_change: Callable[[Change], None] | None = None
+        # Whether the tools were cached, or requested, and whether they have changed since.
+        self._knew_tools = self._have_changed = False
+        # The errors with which the use of the server has failed.
+        self._failures: list[PeerError] = []
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
-        self._stderr_log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
+        log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
         cache = ServerCache(cache_folder(), entry)
-        self._client = MCPClient.from_entry(
+        client = MCPClient.from_entry(
             entry,
             deadline.seconds if deadline is not None else DEFAULT_TIMEOUT_SECONDS,
             observer.debug,
@@ -91,13 +91,10 @@ class Session:
                 on_log=on_log,
             ),
             era_cache=cache,
-            on_stderr=self._stderr_log.hear,
+            on_stderr=log.hear,
             child=ahead.child if ahead is not None else None,
         )
-        self._on_change: Callable[[Change], None] | None = None
-        # The errors with which the use of the server has failed.
-        self._failures: list[PeerError] = []
-        self._remembered = Remembered(cache, lambda item: self.masker().definition(item))
+        super().__init__(client, entry, cache, log)
 
     def __repr__(self) -> str:
         return f"<Session with {self.entry.name!r}>"
@@ -106,19 +103,19 @@ class Session:
 
     def start(self) -> None:
         """Start the server without sending it anything. Raises `SpawnError`."""
-        self._client.start()
+        self.client.start()
 
-    def open(self) -> Peer:
-        """Connect and agree on a version, also again after the connection has ended."""
-        peer = self._client.open(self._deadline or Deadline(self._client.timeout))
+    def open(self, deadline: Deadline | None = None) -> Peer:
+        """As `ServerInUse.open`, within the deadline of the session."""
+        peer = super().open(deadline or self._deadline)
         # Only now: announcing changes may take a request, which must not delay connecting.
-        self._client.on_list_changed = self._list_changed
+        self.client.on_list_changed = self._list_changed
         return peer
 
     @property
     def peer(self) -> Peer | None:
         """The server as it presented itself, masked; None while not connected."""
-        peer = self._client.peer
+        peer = self.client.peer
         if peer is None:
             return None
         masker = self.masker()
@@ -128,39 +125,27 @@ class Session:
     @property
     def capabilities(self) -> dict[str, Any]:
         """The capabilities that the server declares; empty while not connected."""
-        return self._client.capabilities
+        return self.client.capabilities
 
     def is_connected(self) -> bool:
         """Whether the connection is open."""
-        return self._client.is_connected()
+        return self.client.is_connected()
 
     def check_alive(self, *, reconnects: bool = True) -> None:
         """Check that the server responds. Without `reconnects` raises why the connection has ended."""
-        self._client.check_alive(self._time(), reconnects=reconnects)
+        self.client.check_alive(self._time(), reconnects=reconnects)
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
-        """Stop the server for good, with `grace_seconds` for each step. Returns how it ended, None if none was running.
-        May be called twice.
-        """
-        # Some servers end a subscription with an error when their input ends. Changes from now on are ignored.
-        self._client.on_list_changed = None
-        stopped = self._client.close(grace_seconds)
-        self._stderr_log.end(self._client.exit_status)
+        """Stop the server for good, as `ServerInUse.close`."""
+        stopped = super().close(grace_seconds)
         # Not before: stderr that it wrote along with its response may be read later.
         for failure in self._failures:
-            failure.is_logged = self._stderr_log.has_begun
+            failure.is_logged = self._stderr_log is not None and self._stderr_log.has_begun
         return stopped
 
     def explained(self, error: MCPError) -> MCPError:
-        """The error to report for an error of this session, without the secrets that the server was given."""
-        from gaia_mcp.fleet.server_process import explained
-
-        told = explained(error, self.entry)
-        masker = self.masker()
-        told.message, told.hint = masker.text(told.message), masker.text(told.hint)
-        told.args = (told.message,)
-        # It may contain a part of a tool definition.
-        told.facts = masker.value(told.facts)
+        """As `ServerInUse.explained`. Whether the server has written a log is known once it is closed."""
+        told = super().explained(error)
         if isinstance(told, PeerError):
             self._failures.append(told)
         return told
@@ -173,7 +158,7 @@ class Session:
 
         Raises `ToolExcludedError` for one that the entry excludes.
         """
-        return self._client.find_tool(name, self._time())
+        return self.client.find_tool(name, self._time())
 
     def tools(self) -> list[MCPTool]:
         """All tools, masked; none from a server without tools. They are cached for programs that do not connect."""
@@ -192,39 +177,33 @@ class Session:
         """The tool's result as the server sent it, even if it reports a failure (`isError`). A call that may have been
         sent is never sent again. The structured content is not validated.
         """
-        return self._client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
+        return self.client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
 
     def prompts(self) -> list[dict[str, Any]]:
         """All prompts, masked. They are cached, as the tools are."""
-        self._remembered.asking("prompts")
-        found = self._declared("prompts", self._client.list_prompts)
-        self._remembered.keep("prompts", found, self._client.freshness.get("prompts/list"))
+        found = self.fetch("prompts", self._time())
+        self.keep("prompts")
         return found
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
         """A prompt filled with `arguments`: `messages` with `role` and `content`."""
-        return self._client.get_prompt(name, arguments, self._time())
+        return self.client.get_prompt(name, arguments, self._time())
 
     def resources(self) -> list[dict[str, Any]]:
         """All resources, masked, without templates."""
-        return self._declared("resources", self._client.list_resources)
+        return self.fetch("resources", self._time())
 
     def resources_and_templates(self) -> list[dict[str, Any]]:
         """All resources, then all resource templates. They are cached, as the tools are."""
-        self._remembered.asking("resources")
         found, problems = self.resources(), self.problems
-        found += self._masked(self._client.list_resource_templates(self._time()))
-        self.problems = [*problems, *self._client.tool_problems]
-        # Both are one list in the cache, with the freshness of the less fresh one.
-        fresh = self._client.freshness.get("resources/list")
-        if fresh is not None:
-            fresh = fresh.with_page(self._client.freshness.get("resources/templates/list"))
-        self._remembered.keep("resources", found, fresh)
+        found += self.fetch("resourceTemplates", self._time())
+        self.problems = [*problems, *self.problems]
+        self.keep("resources")
         return found
 
     def read(self, uri: str) -> dict[str, Any]:
         """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""
-        return self._client.read_resource(uri, self._time())
+        return self.client.read_resource(uri, self._time())
 
     def complete(
         self, reference: dict[str, str], argument: str, value: str, arguments: Mapping[str, str] | None = None
@@ -233,12 +212,12 @@ class Session:
         `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`; `arguments` are the other
         arguments that are already known.
         """
-        return self._client.complete(reference, argument, value, arguments, self._time())
+        return self.client.complete(reference, argument, value, arguments, self._time())
 
     def listed(self, method: str) -> list[Any]:
         """The items of one of the paged lists as the server sent them, unchecked."""
-        found = list(self._client.items(method, self._time()))
-        self.problems = list(self._client.tool_problems)
+        found = list(self.client.items(method, self._time()))
+        self.problems = list(self.client.tool_problems)
         return found
 
     # Notifications of the server.
@@ -248,29 +227,25 @@ class Session:
         reads, so it must not send requests to the server.
         """
         self._on_change = on_change
-        self._client.on_resource_updated = lambda uri: on_change(ResourceUpdated(uri))
-        self._client.on_subscription_ended = lambda uri: on_change(SubscriptionEnded(uri))
-        self._client.on_not_granted = lambda kind: on_change(NotGranted(kind))
+        self.client.on_resource_updated = lambda uri: on_change(ResourceUpdated(uri))
+        self.client.on_subscription_ended = lambda uri: on_change(SubscriptionEnded(uri))
+        self.client.on_not_granted = lambda kind: on_change(NotGranted(kind))
 
     def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also after the server has been restarted."""
-        self._client.subscribe_resource(uri, self._time())
+        self.client.subscribe_resource(uri, self._time())
 
     def set_log_level(self, level: str) -> None:
         """Request log messages from `level` upwards, if the server declares logging. Raises `LocalProtocolError` for an
         unknown level.
         """
-        self._client.set_log_level(level, self._time())
+        self.client.set_log_level(level, self._time())
 
     # Available without a request.
 
-    def masker(self) -> Masker:
-        """A masker for the secrets that were passed to the server."""
-        return self._client.masker()
-
     def stderr_tail(self) -> str:
         """The end of the server's stderr so far, without secrets."""
-        return self._client.stderr_tail()
+        return self.client.stderr_tail()
 
     def last_line(self) -> str:
         """The last line of the server's stderr so far, without secrets."""
@@ -278,7 +253,7 @@ class Session:
 
     def noise(self) -> str:
         """A description of the server's output that is not MCP; empty if there is none."""
-        return self._client.host.noise(self.output)
+        return self.client.host.noise(self.output)
 
     @property
     def output(self) -> str:
@@ -291,49 +266,29 @@ class Session:
         They are cached if a search for one has listed them all. They are requested again if they were known and have
         changed since: some servers create their tools only once they know their client.
         """
-        if self._client.all_seen is not None:
-            self._remembered.keep_new(self._client.all_seen, self._client.freshness.get("tools/list"))
-        if self._remembered.lacks_tools:
+        if self.client.all_seen is not None:
+            self._knew_tools = True
+            if self._cache is not None and self._cache.seen() is None:
+                self._lists["tools"] = self.client.all_seen
+                self.keep("tools")
+        if self._knew_tools and self._have_changed:
             with suppress(MCPError):
                 self._tools(Deadline(SETTLE_SECONDS))
 
     def _time(self) -> Deadline:
-        return self._deadline or self._client.deadline()
+        return self._deadline or self.client.deadline()
 
     def _tools(self, deadline: Deadline) -> list[MCPTool]:
-        found: list[MCPTool] = []
-        listed: list[MCPTool] = []
-        self._remembered.asking("tools")
-        problems: list[str] = []
-        try:
-            found = self._client.fetch_tools(deadline, logs_problems=False)
-            # Another thread may have closed the session meanwhile.
-            listed = self._client.listed_tools() or found
-        except PeerError as error:
-            # Some servers do not declare their tools, so all are asked; those without tools may respond with an error.
-            if self.peer is None or "tools" in self.capabilities:
-                problems = [_unsupported("tools", error)]
-        self.problems = [*self._client.tool_problems, *problems]
-        # Including the tools that the entry excludes: it may change, and its filter is applied when the cache is read.
-        fresh = self._client.freshness.get("tools/list")
-        self._remembered.keep("tools", [tool.definition for tool in listed], fresh)
+        # Before the request: a list that changes during it is requested again.
+        self._knew_tools, self._have_changed = True, False
+        found = self.fetch_tools(deadline, logs_problems=False)
+        self.keep("tools")
         return found
-
-    def _declared(self, kind: str, ask: Callable[[Deadline], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The items of a list, masked; none from a server that declares the capability but does not know the method."""
-        try:
-            found = self._masked(ask(self._time()))
-        except PeerError as error:
-            found, self.problems = [], [_unsupported(kind, error)]
-        else:
-            self.problems = list(self._client.tool_problems)
-        return found
-
-    def _masked(self, definitions: Sequence[Any]) -> list[Any]:
-        return [self.masker().definition(each) for each in definitions]
 
     def _list_changed(self, kind: str) -> None:
-        self._remembered.changed(kind)
+        if kind == "tools":
+            self._have_changed = True
+            self._knew_tools |= self._cache is not None and self._cache.seen() is not None
         if self._on_change is not None:
             self._on_change(ListChanged(kind))
 
@@ -347,21 +302,6 @@ class Session:
         name = self.entry.name
         show = (lambda lines: observer.stderr(name, lines)) if observer.debug else None
         return StderrLog(self.entry, observer.command, self.masker, show)
-
-
-def unsupported(kind: str) -> str:
-    """The problem of a server that declares a capability, but responds that the method for its list is unknown.
-
-    It is not fatal: the server's other features can be used.
-    """
-    return f"it declares {kind}, and does not support {kind}/list"
-
-
-def _unsupported(kind: str, error: PeerError) -> str:
-    """Raises `error` if it has another cause."""
-    if error.code != METHOD_NOT_FOUND:
-        raise error
-    return unsupported(kind)
 
 
 @contextmanager
@@ -403,45 +343,6 @@ def connected(
         session.close(grace)
     if noise := session.noise():
         observer.remark(f"server {name!r} wrote {noise}; report it to its author")
-
-
-class Remembered:
-    """The lists of one server: "tools", "prompts" and "resources". A list stays until it is replaced, even after the
-    server has announced a change: most of it is still correct. Each item is `masked` before it is written.
-    """
-
-    def __init__(self, cache: ServerCache, masked: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
-        self._cache = cache
-        self._masked = masked
-        # The kinds of lists that have changed since they were requested.
-        self._changed: set[str] = set()
-        # Whether the tools were cached, or requested.
-        self._knew_tools = False
-
-    def asking(self, kind: str) -> None:
-        """The list is being requested."""
-        self._knew_tools |= kind == "tools"
-        self._changed.discard(kind)
-
-    def keep(self, kind: str, items: Sequence[Any], freshness: Freshness | None = None) -> None:
-        """Cache the items of a list, with their freshness, in place of earlier ones."""
-        self._cache.keep_seen([self._masked(item) for item in items if isinstance(item, dict)], kind, freshness)
-
-    def keep_new(self, tools: Sequence[Any], freshness: Freshness | None = None) -> None:
-        """Cache the tools unless some are cached already."""
-        self._knew_tools = True
-        if self._cache.seen() is None:
-            self.keep("tools", tools, freshness)
-
-    def changed(self, kind: str) -> None:
-        """The server has announced that the list has changed."""
-        self._changed.add(kind)
-        self._knew_tools |= kind == "tools" and self._cache.seen() is not None
-
-    @property
-    def lacks_tools(self) -> bool:
-        """Whether the known tools have changed, and have not been requested since."""
-        return self._knew_tools and "tools" in self._changed
 
 
 def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnknownError:

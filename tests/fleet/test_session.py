@@ -1,4 +1,4 @@
-"""One server in use: the whole surface, what is remembered of it, and its certain end."""
+"""A session: the whole surface, what is remembered of the server, and its certain end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gaia_mcp.core.errors import (
     VariableUnsetError,
 )
 from gaia_mcp.fleet.server_process import prestarted
-from gaia_mcp.fleet.session import Answerers, Remembered, Session, connected, unknown_tool
+from gaia_mcp.fleet.session import Answerers, Session, connected, unknown_tool
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
@@ -266,68 +266,35 @@ def test_a_server_that_was_started_before_its_session_is_used(entries: Entries) 
         server.child.close_stdout()  # Nothing else reads it.
 
 
-ECHO: dict[str, Any] = {"name": "echo"}
-
-
-@pytest.fixture
-def cache(entries: Entries) -> ServerCache:
-    """The cache of one server."""
-    return ServerCache(entries.home / "cache", entries("good_handshake"))
-
-
-def test_a_list_is_cached_by_its_kind(cache: ServerCache) -> None:
-    """Ours: items that are not objects are left out, for whatever reads the list expects names."""
-    remembered = Remembered(cache)
-
-    remembered.keep("tools", [ECHO, 7])
-    remembered.keep("prompts", [{"name": "review"}])
-
-    assert cache.seen() == [ECHO]
-    assert cache.seen("prompts") == [{"name": "review"}]
-    assert cache.seen("resources") is None
-
-
-def test_a_changed_list_stays_cached_until_a_newer_one_arrives(cache: ServerCache) -> None:
-    """Ours: a list that changes during its request is still newer than the one before it."""
-    remembered = Remembered(cache)
-    remembered.keep("tools", [ECHO])
-
-    remembered.changed("tools")
-    assert cache.seen() == [ECHO]
-
-    remembered.asking("tools")
-    remembered.changed("tools")
-    remembered.keep("tools", [ECHO, {"name": "new"}])
-    assert cache.seen() == [ECHO, {"name": "new"}]
-    assert remembered.lacks_tools
-
-
-def test_tools_found_in_a_search_do_not_replace_a_cached_list(cache: ServerCache) -> None:
+def test_tools_found_in_a_search_do_not_replace_a_cached_list(entries: Entries) -> None:
     """Ours: what was listed is at least as good."""
-    remembered = Remembered(cache)
+    entry, listed = entries("good_handshake"), [{"name": "listed"}]
+    cache = ServerCache(entries.home / "cache", entry)
 
-    remembered.keep_new([ECHO])
-    remembered.keep_new([{"name": "other"}])
+    for before in (None, listed):
+        if before is not None:
+            cache.keep_seen(before)
+        with connected(entry, QUIET) as session:
+            assert session.find_tool("nothing") is None
+        assert cache.seen()
+        assert (cache.seen() == listed) is (before is not None)
 
-    assert cache.seen() == [ECHO]
 
-
-def test_changed_tools_are_missing_if_they_were_cached_or_requested(cache: ServerCache) -> None:
+def test_changed_tools_are_requested_at_the_end_if_they_were_cached(entries: Entries) -> None:
     """Ours: otherwise they were not wanted, and nothing is lost."""
-    unknown = Remembered(cache)
-    unknown.changed("tools")
-    unknown.changed("prompts")
-    assert not unknown.lacks_tools
+    entry, cached = entries("list_changes"), [{"name": "old"}]
+    cache = ServerCache(entries.home / "cache", entry)
 
-    cache.keep_seen([ECHO])
-    known = Remembered(cache)
-    assert not known.lacks_tools
-    known.changed("tools")
-    assert known.lacks_tools
-    known.asking("tools")
-    assert not known.lacks_tools
-    known.changed("tools")
-    assert known.lacks_tools
+    for before in (None, cached):
+        if before is not None:
+            cache.keep_seen(before)
+        changes: SimpleQueue[Change] = SimpleQueue()
+        with connected(entry, QUIET) as session:
+            session.watch(changes.put)
+            session.call("echo", {})
+            assert changes.get(timeout=PATIENCE_SECONDS) == ("tools",)
+            assert cache.seen() == before
+        assert [tool["name"] for tool in cache.seen() or ()] == (["echo", "new1"] if before else [])
 
 
 def test_a_tool_with_an_invalid_definition_is_named_with_the_reason(entries: Entries) -> None:
