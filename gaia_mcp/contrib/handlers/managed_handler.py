@@ -1,8 +1,7 @@
 """One handler of a manager: connected once, its tools listed and validated, called, and no longer called after
 consecutive errors, until its circuit breaker allows another attempt.
 
-Knows no other handlers, and not how tools are routed. The breaker knows no clock and no lock: callers pass `now`, and
-hold one.
+Knows no other handlers, and not how tools are routed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from enum import Enum, auto
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +24,7 @@ from gaia_mcp.contrib.handlers.handler_threads import (
     scrubbed,
 )
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.fleet.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.server.outcomes import raised
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ logger = logging.getLogger("gaia_mcp")
 
 # The cool-down of a remote server after repeated failures: it may have been restarted by then.
 COOL_DOWN_SECONDS = 30.0
-# As specified in the document of handlers.
-MAX_CONSECUTIVE_ERRORS = 3
 # A generator of tools might never end.
 MAX_TOOLS = 100_000
 
@@ -251,78 +248,6 @@ class ManagedHandler:
 
     def _new_breaker(self) -> CircuitBreaker:
         return CircuitBreaker(COOL_DOWN_SECONDS if self._is_client else None)
-
-
-class Admission(Enum):
-    """Whether a call is admitted, and in which role."""
-
-    REFUSED = auto()
-    ADMITTED = auto()
-    # The single call that tests whether the handler can be used again.
-    TRIAL = auto()
-
-
-class CircuitBreaker:
-    """Opens at the third consecutive error, and then refuses every call.
-
-    With `cool_down_seconds` it admits one trial that long after it has opened: a success closes it, an error restarts
-    the cool-down. Without, it stays open. The outcome of a call that was admitted before it opened is ignored. `errors`
-    is the number of consecutive errors.
-    """
-
-    def __init__(self, cool_down_seconds: float | None = None) -> None:
-        self.errors = 0
-        self._cool_down_seconds = cool_down_seconds
-        self._opened_at: float | None = None
-        self._is_on_trial = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has opened and not closed since, also during a trial."""
-        return self._opened_at is not None
-
-    def refuses(self, now: float) -> bool:
-        """Whether a call at `now`, in seconds, would be refused."""
-        if self._opened_at is None:
-            return False
-        if self._cool_down_seconds is None or self._is_on_trial:
-            return True
-        return now < self._opened_at + self._cool_down_seconds
-
-    def admit(self, now: float) -> Admission:
-        """Admit a call at `now`, in seconds, or refuse it. An admitted one ends with one of the three methods below."""
-        if self._opened_at is None:
-            return Admission.ADMITTED
-        if self.refuses(now):
-            return Admission.REFUSED
-        self._is_on_trial = True
-        return Admission.TRIAL
-
-    def succeeded(self, admission: Admission) -> bool:
-        """The call succeeded. Returns whether this closed the breaker."""
-        closes = admission is Admission.TRIAL
-        if closes:
-            self._opened_at, self._is_on_trial = None, False
-        if self._opened_at is None:
-            self.errors = 0
-        return closes
-
-    def failed(self, admission: Admission, now: float) -> bool:
-        """The call failed at `now`, in seconds. Returns whether this opened the breaker."""
-        if self._opened_at is not None:
-            if admission is Admission.TRIAL:
-                self._opened_at, self._is_on_trial = now, False
-            return False
-        self.errors += 1
-        if self.errors < MAX_CONSECUTIVE_ERRORS:
-            return False
-        self._opened_at = now
-        return True
-
-    def withdrawn(self, admission: Admission) -> None:
-        """The call was cancelled, which is neither a success nor an error."""
-        if admission is Admission.TRIAL:
-            self._is_on_trial = False
 
 
 def as_listed(tools: Iterable[Any]) -> list[Any]:

@@ -15,11 +15,12 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
+from gaia_mcp.core.errors import MCPError
 from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.fleet.breaker import Admission, CircuitBreaker
+from gaia_mcp.fleet.server_in_use import ANNOUNCED, ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog, explained
 from gaia_mcp.protocol.envelope import LOG_LEVELS
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The lists of a server, by the method that requests them.
-KINDS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-# The list in the `list_changed` notification that covers each of them.
-ANNOUNCED = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 # Backoff: after a failure a list is not requested again for this time, which doubles with each further failure.
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 300.0
@@ -53,13 +45,6 @@ class Heard(NamedTuple):
     list_changed: Callable[[str], None]
     resource_updated: Callable[[str], None]
     connected: Callable[[], None]
-
-
-class _Pause(NamedTuple):
-    """The length of a backoff, and the time at which it ends."""
-
-    seconds: float
-    ends: float
 
 
 class Backend:
@@ -95,7 +80,7 @@ class Backend:
         self.problem: MCPError | None = None
         self.list_problems: dict[str, MCPError] = {}
         self._entry: ServerEntry | None = None
-        self._client: MCPClient | None = None
+        self._server: ServerInUse | None = None
         self._heard = heard
         self._environment = environment
         self._headers = dict(headers)
@@ -103,15 +88,12 @@ class Backend:
         self._show = show
         self._debug = debug
         self._first_pause_seconds = first_pause_seconds
-        self._stderr_log: StderrLog | None = None
         # Held to create the client, and to connect it.
         self._connecting = threading.Lock()
-        # Whether the client has been open. Before, a server that runs is not yet one that answers requests.
-        self._was_open = False
         self._is_closed = False
         self._fresh: set[str] = set()
-        # By the kind of the list; "" is the connection.
-        self._pauses: dict[str, _Pause] = {}
+        # Of what has failed, by the kind of the list; "" is the connection.
+        self._breakers: dict[str, CircuitBreaker] = {}
         self._log_level: str | None = None
         self._subscribed: set[str] = set()
         # The kinds of lists that did not arrive in time; with "", it was not even connected then.
@@ -128,24 +110,24 @@ class Backend:
     @property
     def instructions(self) -> str:
         """The server's instructions, with secrets masked: the current ones, or those of the last connection."""
-        client = self._client
-        if client is not None and client.peer is not None:
-            return client.masker().text(client.instructions)
+        server = self._server
+        if server is not None and server.client.peer is not None:
+            return server.masker().text(server.client.instructions)
         return self._cache.instructions() if self._cache is not None else ""
 
     def declares(self, capability: str) -> bool:
         """Whether the server declares this capability; False while it is not connected."""
-        return self._client is not None and capability in self._client.capabilities
+        return self._server is not None and capability in self._server.client.capabilities
 
     @property
     def has_connected(self) -> bool:
         """Whether it has been connected, or is being connected."""
-        return self._client is not None
+        return self._server is not None
 
     @property
     def is_open(self) -> bool:
         """Whether it has been connected, and is not being connected for the first time."""
-        return self._was_open
+        return self._server is not None and self._server.was_open
 
     @property
     def has_subscriptions(self) -> bool:
@@ -163,10 +145,10 @@ class Backend:
 
     def may_try(self, kind: str) -> bool:
         """Whether a list of this kind may be requested now: not for an invalid entry, nor during a backoff."""
+        if self._entry is None:
+            return False
         now = time.monotonic()
-        return self._entry is not None and all(
-            pause.ends <= now for of in ("", kind) if (pause := self._pauses.get(of)) is not None
-        )
+        return not any(self._breakers[of].refuses(now) for of in ("", kind) if of in self._breakers)
 
     def problem_of(self, kind: str) -> MCPError | None:
         """The error of the connection or of this kind of list, or None."""
@@ -174,25 +156,30 @@ class Backend:
 
     def ready(self) -> MCPClient:
         """The connected client. Raises `MCPError` if it cannot connect."""
-        client = self._client
-        if client is not None and self._was_open and client.is_connected():
-            return client
+        return self._ready().client
+
+    def _ready(self) -> ServerInUse:
+        server = self._server
+        if server is not None and server.is_ready:
+            return server
         with self._connecting:
             try:
-                client = self._client = self._client or self._made()
-                if not self._was_open or not client.is_connected():
+                server = self._server = self._server or self._made()
+                if self._is_closed:
+                    server.close(GRACE_SECONDS)
+                if not server.is_ready:
                     self._fresh.clear()
                     self._log_level = None
-                    self._open(client)
+                    server.open()
             except MCPError as error:
                 self.problem = self._failed("", error)
                 raise self.problem from None
             self.problem = None
-            self._pauses.pop("", None)
+            self._breakers.pop("", None)
             if self._cache is not None:
                 self._cache.keep_instructions(self.instructions)
         self._heard.connected()
-        return client
+        return server
 
     def fetch(self, kind: str) -> list[Wire]:
         """The list of a kind; of tools, only those that the entry's filter allows. A server that sends `list_changed`
@@ -200,24 +187,29 @@ class Backend:
 
         Raises `MCPError`.
         """
-        client = self.ready()
+        server = self._ready()
+        client = server.client
         if kind in self._fresh:
             return self.lists[kind]
         # Before the request, so that a change during the request is not lost.
         if _announces(client.capabilities, ANNOUNCED[kind]):
             self._fresh.add(kind)
+        deadline = Deadline(client.timeout)
         try:
-            self.lists[kind] = self._listed(client, kind)
+            if kind == "tools":
+                masker = server.masker()
+                tools = server.fetch_tools(deadline, refresh=True)
+                self.lists[kind] = [masker.definition(tool.definition) for tool in tools]
+            else:
+                self.lists[kind] = server.fetch(kind, deadline)
         except MCPError as error:
             self._fresh.discard(kind)
-            if not isinstance(error, PeerError) or error.code != METHOD_NOT_FOUND:
-                self.list_problems[kind] = told = self._failed(kind, error)
-                raise told from None
-            self.lists[kind] = []
+            self.list_problems[kind] = told = self._failed(kind, error)
+            raise told from None
         self.list_problems.pop(kind, None)
-        self._pauses.pop(kind, None)
+        self._breakers.pop(kind, None)
         if self.keeps_lists:
-            self._keep(client, kind)
+            server.keep(kind)
         return self.lists[kind]
 
     def recall(self, kind: str) -> None:
@@ -239,9 +231,9 @@ class Backend:
     def unsubscribe(self, uri: str) -> None:
         """Unsubscribe from a resource, if the server is connected. Errors are ignored."""
         self._subscribed.discard(uri)
-        if self._client is not None and self._client.is_connected():
+        if self._server is not None and self._server.is_ready:
             with suppress(MCPError):
-                self._client.unsubscribe_resource(uri)
+                self._server.client.unsubscribe_resource(uri)
 
     def want_logs(self, client: MCPClient, level: str | None) -> None:
         """Lower the server's log level to `level`, if it is higher or not set: the level applies to all its calls."""
@@ -269,53 +261,35 @@ class Backend:
     def explained(self, error: MCPError) -> MCPError:
         """The error, with the secrets that the server was given masked."""
         assert self._entry is not None  # noqa: S101 (an invalid entry has only its own error)
-        told = explained(error, self._entry)
+        server = self._server
+        told = server.explained(error) if server is not None else explained(error, self._entry)
         told.message = one_line(told.message, 1000)
-        if self._client is not None:
-            masker = self._client.masker()
-            told.message, told.hint = masker.text(told.message), masker.text(told.hint)
-            told.args = (told.message,)
+        told.args = (told.message,)
         return told
 
     def set_header(self, name: str, value: str) -> None:
         """Send this header with all further requests, if the server is behind a URL."""
         self._headers[name] = value
-        if self._client is not None and self._entry is not None and isinstance(self._entry.target, Remote):
+        if self._server is not None and self._entry is not None and isinstance(self._entry.target, Remote):
             from gaia_mcp.client.transports.http.transport import HttpTransport
 
-            if isinstance(transport := self._client.transport, HttpTransport):
+            if isinstance(transport := self._server.client.transport, HttpTransport):
                 transport.headers[name] = value
 
     def close(self) -> None:
         """Stop the server. It cannot be used again. May be called twice."""
         self._is_closed = True
-        client = self._client
-        if client is not None:
-            client.on_list_changed = None
-            client.close(GRACE_SECONDS)
-            if self._stderr_log is not None:
-                self._stderr_log.end(client.exit_status)
+        if self._server is not None:
+            self._server.close(GRACE_SECONDS)
 
-    def _open(self, client: MCPClient) -> None:
-        """Connect. Raises `MCPError`, also after `close`, which may have found nothing to stop."""
-        if not self._is_closed:
-            client.open(Deadline(client.timeout))
-            if not self._is_closed:
-                self._was_open = True
-                return
-            client.close(GRACE_SECONDS)
-        raise NotConnectedError(self.name)
-
-    def _made(self) -> MCPClient:
+    def _made(self) -> ServerInUse:
         entry = self._entry
         if entry is None:
             assert self.problem is not None  # noqa: S101 (one of the two is set)
             raise self.problem
-        if self._is_closed:
-            raise NotConnectedError(self.name)
         shown = self._show
         show = None if shown is None else lambda lines: shown(self.name, lines)
-        log = self._stderr_log = StderrLog(entry, self._command, lambda: client.masker(), show)
+        log = StderrLog(entry, self._command, lambda: client.masker(), show)
         client = MCPClient.from_entry(
             self._with_additions(entry),
             DEFAULT_TIMEOUT_SECONDS,
@@ -328,44 +302,13 @@ class Backend:
         )
         client.on_list_changed = self._changed
         client.on_resource_updated = self._heard.resource_updated
-        return client
+        return ServerInUse(client, entry, self._cache, log)
 
     def _with_additions(self, entry: ServerEntry) -> ServerEntry:
         target = entry.target
         if isinstance(target, Remote):
             return entry._replace(target=target._replace(headers={**target.headers, **self._headers}))
         return entry._replace(target=target._replace(env={**target.env, **self._environment}))
-
-    def _listed(self, client: MCPClient, kind: str) -> list[Wire]:
-        deadline = Deadline(client.timeout)
-        if kind == "tools":
-            found = [tool.definition for tool in client.fetch_tools(deadline, refresh=True)]
-        else:
-            ask = {
-                "prompts": client.list_prompts,
-                "resources": client.list_resources,
-                "resourceTemplates": client.list_resource_templates,
-            }[kind]
-            found = ask(deadline)
-        masker = client.masker()
-        return [masker.definition(item) for item in found]
-
-    def _keep(self, client: MCPClient, kind: str) -> None:
-        """Cache a list that has just been fetched. Resources and their templates are one list there."""
-        assert self._cache is not None  # noqa: S101 (it is connected)
-        methods = {kind: method for method, kind in KINDS.items()}
-        kinds = ("resources", "resourceTemplates") if ANNOUNCED[kind] == "resources" else (kind,)
-        if not self.lists.keys() >= set(kinds):
-            return
-        items = [item for each in kinds for item in self.lists[each]]
-        if kind == "tools":
-            masker = client.masker()
-            # Including those that the filter excludes, which is applied when the cache is read.
-            items = [masker.definition(tool.definition) for tool in client.listed_tools()]
-        fresh = client.freshness.get(methods[kinds[0]])
-        for each in kinds[1:]:
-            fresh = fresh.with_page(client.freshness.get(methods[each])) if fresh is not None else None
-        self._cache.keep_seen(items, ANNOUNCED[kind], fresh)
 
     def _changed(self, kind: str) -> None:
         self._fresh.difference_update([each for each, announced in ANNOUNCED.items() if announced == kind])
@@ -376,9 +319,10 @@ class Backend:
         if self._entry is None:
             return error
         told = self.explained(error)
-        earlier = self._pauses.get(kind)
-        seconds = self._first_pause_seconds if earlier is None else min(earlier.seconds * 2, LONGEST_PAUSE_SECONDS)
-        self._pauses[kind] = _Pause(seconds, time.monotonic() + seconds)
+        breaker = self._breakers.setdefault(
+            kind, CircuitBreaker(self._first_pause_seconds, longest_seconds=LONGEST_PAUSE_SECONDS, max_errors=1)
+        )
+        breaker.failed(Admission.TRIAL, time.monotonic())
         return told
 
 

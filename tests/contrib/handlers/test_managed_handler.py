@@ -1,93 +1,117 @@
-"""The circuit breaker, without a clock."""
+"""One handler of a manager: its errors, its shutdown, and every order of its calls."""
 
 from __future__ import annotations
 
-import itertools
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gaia_mcp.contrib.handlers.managed_handler import Admission, CircuitBreaker
+from gaia_mcp.contrib.handlers import managed_handler
+from gaia_mcp.contrib.handlers.handler_manager import MCPManager
+from gaia_mcp.contrib.handlers.handler_threads import log_failure
+from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
+from gaia_mcp.fleet import breaker
+from tests.contrib.handlers.handlers_under_test import ProgrammableHandler, registry_of
+from tests.interleavings import Run, Threads, explore
+from tests.waiting import wait_until
 
-ADMITTED, REFUSED, TRIAL = Admission.ADMITTED, Admission.REFUSED, Admission.TRIAL
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
 
+    import pytest
 
-def opened(cool_down_seconds: float | None = None) -> CircuitBreaker:
-    """A breaker that has opened at 100 seconds."""
-    breaker = CircuitBreaker(cool_down_seconds)
-    assert [breaker.failed(breaker.admit(100), 100) for _ in range(3)] == [False, False, True]
-    return breaker
-
-
-def test_it_opens_at_the_third_consecutive_error() -> None:
-    """A7: exactly 3, in every order of successes and errors."""
-    for outcomes in itertools.product([True, False], repeat=7):
-        breaker, consecutive = CircuitBreaker(), 0
-        for is_success in outcomes:
-            assert breaker.admit(0) is ADMITTED
-            if is_success:
-                assert not breaker.succeeded(ADMITTED)
-                consecutive = 0
-            else:
-                consecutive += 1
-                assert breaker.failed(ADMITTED, 0) is (consecutive == 3)
-            assert breaker.errors == consecutive
-            if consecutive == 3:
-                break
-        assert breaker.is_open is (consecutive == 3)
+# The code that one call passes through.
+CODE = (str(Path(managed_handler.__file__).parent), breaker.__file__)
 
 
-def test_it_stays_open() -> None:
-    """A7: for the remainder of the session."""
-    breaker = opened()
+def test_in_every_order_three_errors_trip_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A7: under concurrency too, and a shutdown at the same time leaves nothing behind."""
 
-    assert breaker.admit(1e9) is REFUSED
-    assert breaker.refuses(1e9)
+    def scenario(run: Run, fake: Threads) -> Callable[[], object]:
+        handler = ProgrammableHandler("one", "fail")
+        handler.on_call = handler.fail
+        shown: list[str] = []
+        managed = ManagedHandler(handler, shown.append, lambda *_: None, lambda: 0.0, log_failure)
+        managed.discover()
+        monkeypatch.setattr(managed_handler, "threading", fake)
+        managed._lock = fake.RLock()  # type: ignore[assignment]
+        for number in range(4):
+            run.spawn(lambda: managed.call("fail", {}), f"call {number}")
 
+        def check() -> None:
+            assert shown == ["MCP handler 'one' is disabled after 3 consecutive errors"]
+            assert managed.errors == 3
+            managed.shut_down()
+            assert (managed.errors, managed.has_failed) == (0, False)
 
-def test_calls_that_were_admitted_before_it_opened_do_not_count() -> None:
-    """A7: calls that run when it opens neither count nor close it, and are not reported again."""
-    breaker = opened(cool_down_seconds=30)
+        return check
 
-    assert not breaker.failed(ADMITTED, 101)
-    assert not breaker.succeeded(ADMITTED)
-    breaker.withdrawn(ADMITTED)
-
-    assert breaker.is_open
-    assert breaker.errors == 3
-    assert breaker.refuses(129)
-    assert not breaker.refuses(130)
-
-
-def test_one_trial_is_admitted_after_the_cool_down() -> None:
-    """A7: half-open, for remote servers."""
-    breaker = opened(cool_down_seconds=30)
-
-    assert [breaker.admit(now) for now in (129.9, 130, 130, 1000)] == [REFUSED, TRIAL, REFUSED, REFUSED]
+    assert explore(scenario, detours=2) > 20
 
 
-def test_a_successful_trial_closes_it() -> None:
-    """A7: and it takes three errors again."""
-    breaker = opened(cool_down_seconds=30)
+def test_a_handler_that_is_connected_too_late_is_disconnected(caplog: pytest.LogCaptureFixture) -> None:
+    """A5: its thread was left behind, and ends what it has made."""
+    released = threading.Event()
+    handler = ProgrammableHandler("late", "echo", timeout=0.1)
+    handler.on_connect = lambda: released.wait(30)
+    shown: list[str] = []
+    managed = ManagedHandler(handler, shown.append, lambda *_: None, time.monotonic, log_failure)
+    managed.discover()
+    assert managed.has_failed
+    assert shown == ["MCP handler 'late' failed to connect: it did not return within 0.1 s"]
 
-    assert breaker.succeeded(breaker.admit(130))
+    released.set()
 
-    assert not breaker.is_open
-    assert breaker.errors == 0
-    assert [breaker.failed(breaker.admit(131), 131) for _ in range(3)] == [False, False, True]
-
-
-def test_a_failed_trial_starts_the_cool_down_again() -> None:
-    """A7: it was open all the time, so that this is not reported."""
-    breaker = opened(cool_down_seconds=30)
-
-    assert not breaker.failed(breaker.admit(150), 155)
-
-    assert breaker.errors == 3
-    assert [breaker.admit(now) for now in (184, 185)] == [REFUSED, TRIAL]
+    wait_until(lambda: handler.disconnects == 1)
+    assert not handler._connected
+    managed.shut_down()
 
 
-def test_another_trial_is_admitted_after_a_cancelled_one() -> None:
-    """Ours: it has proved nothing."""
-    breaker = opened(cool_down_seconds=30)
+def test_a_signal_handler_may_shut_down_at_any_line_of_a_call() -> None:
+    """Ours: no lock is waited for that the interrupted thread itself holds."""
 
-    breaker.withdrawn(breaker.admit(130))
+    def call(at: tuple[str, int] | None) -> list[tuple[str, int]]:
+        """One call, with a shutdown before the line `at`; the lines that it passed through until then."""
+        manager = MCPManager(registry_of(ProgrammableHandler("one", "echo")))
+        manager.get_tools_for_scope()
+        passed: dict[tuple[str, int], None] = {}
 
-    assert breaker.admit(130) is TRIAL
+        def trace(frame: FrameType, event: str, _: object) -> object:
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            if not place[0].startswith(CODE):
+                return None
+            if event == "line":
+                passed.setdefault(place)
+                if place == at:
+                    sys.settrace(None)
+                    manager.shutdown_all()
+            return trace
+
+        sys.settrace(trace)
+        try:
+            manager.call_tool("echo", {"text": "a"})
+        finally:
+            sys.settrace(None)
+            manager.shutdown_all()
+        return list(passed)
+
+    def work() -> None:
+        try:
+            for place in call(None):
+                tried.append(place)
+                call(place)
+        except BaseException as error:
+            problems.append(error)
+        finished.set()
+
+    tried: list[tuple[str, int]] = []
+    problems: list[BaseException] = []
+    finished = threading.Event()
+    threading.Thread(target=work, daemon=True).start()
+
+    assert finished.wait(120), f"it hangs at {tried[-1]}"
+    assert problems == [], tried[-1]
+    assert len(tried) > 60

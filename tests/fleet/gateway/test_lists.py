@@ -388,36 +388,18 @@ def test_a_malformed_definition_hides_no_other(gateway: MakeGateway, front: str)
 
 
 def test_a_server_that_is_closed_is_not_started() -> None:
-    """Ours: also where its list is requested at that moment."""
+    """Ours: also where its list is requested at that moment, before anything could be stopped."""
     heard = Heard(lambda _: None, lambda _: None, lambda: None)
     entry = read_entry("good", script("good_handshake.py"))
     backend = Backend("good", entry, heard, ServerRequests(Declared({})))
     made = backend._made
 
     def made_before_closing() -> Any:
-        client = made()
+        server = made()
         backend.close()
-        return client
+        return server
 
     backend._made = made_before_closing  # type: ignore[method-assign]
     with pytest.raises(NotConnectedError):
         backend.ready()
     assert not backend.is_open
-
-
-def test_a_server_that_is_closed_while_it_starts_is_stopped() -> None:
-    """Ours: nobody would stop it later."""
-    heard = Heard(lambda _: None, lambda _: None, lambda: None)
-    backend = Backend("good", read_entry("good", script("good_handshake.py")), heard, ServerRequests(Declared({})))
-    client = backend._client = backend._made()
-    opened = client.open
-
-    def opened_before_closing(*given: Any) -> Any:
-        peer = opened(*given)
-        backend._is_closed = True
-        return peer
-
-    client.open = opened_before_closing  # type: ignore[method-assign]
-    with pytest.raises(NotConnectedError):
-        backend.ready()
-    assert not client.is_connected()
