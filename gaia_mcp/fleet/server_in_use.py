@@ -6,6 +6,7 @@ its callers, a manager the errors that it counts. Knows no front, no other serve
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -13,6 +14,8 @@ from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.stdio.child import Stopped
@@ -157,6 +160,26 @@ class ServerInUse:
         for each in kinds[1:]:
             fresh = fresh.with_page(self.client.freshness.get(methods[each])) if fresh is not None else None
         self._cache.keep_seen(items, ANNOUNCED[kind], fresh)
+
+
+def close_all(closes: Sequence[Callable[[], object]], name: str) -> None:
+    """Call all functions at once, each in a thread of its own called `name`, and wait for them. One alone is called in
+    this thread.
+    """
+    if len(closes) == 1:
+        closes[0]()
+        return
+    threads = []
+    for close in closes:
+        thread = threading.Thread(target=close, name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            close()  # The interpreter is shutting down, and starts no more threads.
+        else:
+            threads.append(thread)
+    for thread in threads:
+        thread.join()
 
 
 def unsupported(kind: str) -> str:

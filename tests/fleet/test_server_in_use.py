@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,11 +11,12 @@ from gaia_mcp.client import MCPClient, MCPTransport
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
-from gaia_mcp.fleet.server_in_use import ServerInUse, unsupported
+from gaia_mcp.fleet.server_in_use import ServerInUse, close_all, unsupported
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.redaction.masker import Masker
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,3 +183,33 @@ def test_an_error_is_reported_without_secrets() -> None:
         assert "hunter2222" not in f"{told.message}{told.hint}{told.args}{told.facts}"
         assert "**** is wrong" in str(told)
         assert server.close(0.1) is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_servers_are_closed_at_once(number: int) -> None:
+    """Ours: none waits for another; and one alone needs no thread."""
+    all_close = threading.Barrier(max(number, 1))
+    closed: list[int] = []
+
+    def close() -> None:
+        all_close.wait(PATIENCE_SECONDS)
+        closed.append(threading.get_ident())
+
+    close_all([close] * number, "close")
+
+    assert len(closed) == number
+    assert (threading.get_ident() in closed) is (number == 1)
+
+
+def test_servers_are_closed_also_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: an interpreter that shuts down starts none."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    closed: list[str] = []
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    close_all([lambda: closed.append("one"), lambda: closed.append("two")], "close")
+
+    assert closed == ["one", "two"]

@@ -14,12 +14,14 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.contrib.handlers.adapters import ClientHandler
 from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.core.errors import ConnectError, MCPError, ServerExistsError
+from gaia_mcp.fleet.server_in_use import close_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -238,17 +240,7 @@ def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
     clients = [client for client in taken if client is not None]
     if os.getpid() != process:
         return  # A fork of the process that started them, which still uses them.
-    threads = []
-    for client in clients:
-        thread = threading.Thread(target=_end, args=(client,), name=f"{client.name} disconnect", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            _end(client)  # The interpreter is shutting down, and starts no more threads.
-        else:
-            threads.append(thread)
-    for thread in threads:
-        thread.join()
+    close_all([partial(_end, client) for client in clients], "disconnect")
 
 
 def _end(client: MCPClient) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from gaia_mcp.contrib.handlers.base import MCPToolResult, was_shown
 from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
 from gaia_mcp.core.names import handler_key
+from gaia_mcp.fleet.server_in_use import close_all
 from gaia_mcp.server.provider import Change, Listeners
 from gaia_mcp.toolspec.repair import FunctionNames, allowed_characters
 from gaia_mcp.toolspec.tool_filter import can_meet
@@ -170,19 +171,7 @@ class Router:
             handlers = [*self._managed.values(), *self._replaced]
             self._replaced.clear()
             self._shown.clear()
-        threads = []
-        for one in handlers[1:]:
-            thread = threading.Thread(target=one.shut_down, name=f"MCP handler {one.name}: shutdown", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:
-                one.shut_down()  # The interpreter is shutting down, and starts no more threads.
-            else:
-                threads.append(thread)
-        for one in handlers[:1]:
-            one.shut_down()
-        for thread in threads:
-            thread.join()
+        close_all([one.shut_down for one in handlers], "shutdown")
         self._change()
 
     def release_threads(self) -> None:

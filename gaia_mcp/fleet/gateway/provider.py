@@ -19,7 +19,7 @@ from gaia_mcp.fleet.gateway.instances import BusyError, Instances, kind_of
 from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, SETTLE_SECONDS, Following, Listing, Wanted, owners_of
 from gaia_mcp.fleet.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.fleet.gateway.questions import Declared, ServerRequests, passed_on
-from gaia_mcp.fleet.server_in_use import KINDS
+from gaia_mcp.fleet.server_in_use import KINDS, close_all
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -508,15 +508,7 @@ def _close(servers: Iterable[Instances]) -> None:
     servers = list(servers)
     for instances in servers:
         instances.close()
-    closing = [
-        threading.Thread(target=backend.close, name=f"close {instances.name}", daemon=True)
-        for instances in servers
-        for backend in instances.all()
-    ]
-    for thread in closing:
-        thread.start()
-    for thread in closing:
-        thread.join()
+    close_all([backend.close for instances in servers for backend in instances.all()], "close")
 
 
 def _quoted(text: str) -> str:
