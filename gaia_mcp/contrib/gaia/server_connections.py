@@ -17,9 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.contrib.handlers.adapters import ClientHandler
-from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig
-from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.contrib.handlers.adapters import ClientHandler, config_of
 from gaia_mcp.core.errors import ConnectError, MCPError, ServerExistsError
 from gaia_mcp.fleet.server_in_use import close_all
 
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.contrib.handlers.base import MCPHandler
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -323,17 +322,3 @@ def place_in(names: Sequence[str]) -> Callable[[str], int]:
     """The key that sorts names in the order of `names`, with others behind in their own order."""
     places = {name: place for place, name in enumerate(names)}
     return lambda name: places.get(name, len(places))
-
-
-def config_of(read: ServerEntry) -> MCPHandlerConfig:
-    """The configuration of the handler of a server, from its entry."""
-    config = MCPHandlerConfig(
-        read.name,
-        None if read.stages is None else list(read.stages),
-        None if read.agents is None else list(read.agents),
-        timeout=read.request_seconds(DEFAULT_TIMEOUT_SECONDS),
-    )
-    limit = read.raw.get("max_result_bytes")
-    if isinstance(limit, int) and not isinstance(limit, bool):
-        config.max_result_bytes = limit
-    return config

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
-from gaia_mcp.core.deadline import LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.core.errors import PeerError
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.fleet.server_in_use import ServerInUse
 from gaia_mcp.server.capping import shortened, truncated
 
 if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import Change
@@ -50,6 +50,7 @@ class ClientHandler(MCPHandler):
     def __init__(self, client: MCPClient, config: MCPHandlerConfig, **options: Any) -> None:
         super().__init__(config, **options)
         self.client = client
+        self._server = ServerInUse(client)
         # Called, on the thread that reads and without an argument, when the server announces that its tools have
         # changed. Only if the client has no other listener: an agent that listens registers the tools itself.
         self.on_tools_changed: Callable[[], None] | None = None
@@ -62,21 +63,16 @@ class ClientHandler(MCPHandler):
     def connect(self) -> None:
         """Connect, unless the client is connected already. Raises as `MCPClient.open` does."""
         if not self.client.is_connected():
-            self.client.open(Deadline(self.config.timeout))
+            self._server.open(Deadline(self.config.timeout))
         if self.client.on_list_changed is None:
             self.client.on_list_changed = self._hear
         self._connected = True
 
     def list_tools(self) -> list[MCPToolDefinition]:
         """The tools; none if the server does not support tools. Raises as `MCPClient.open` does."""
-        try:
-            tools = self.client.fetch_tools(Deadline(self.config.timeout))
-        except PeerError as error:
-            if error.code == METHOD_NOT_FOUND:
-                return []  # It has only prompts or resources.
-            raise
         return [
-            FullDefinition(tool.name, tool.description, tool.input_schema, self.name, tool.definition) for tool in tools
+            FullDefinition(tool.name, tool.description, tool.input_schema, self.name, tool.definition)
+            for tool in self._server.fetch_tools(Deadline(self.config.timeout))
         ]
 
     def call_tool(self, name: str, arguments: dict[str, Any]) -> MCPToolResult:
@@ -107,6 +103,13 @@ class ClientHandler(MCPHandler):
         self._connected = False
         self.client.disconnect()
 
+    def end(self) -> None:
+        """Disconnect for good: it cannot be connected again, also by another thread that is using it."""
+        from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS
+
+        self._connected = False
+        self._server.close(CLOSE_GRACE_SECONDS)
+
     def health_check(self) -> bool:
         """Whether the server is connected now."""
         return self.client.is_connected()
@@ -114,6 +117,20 @@ class ClientHandler(MCPHandler):
     def _hear(self, kind: str) -> None:
         if kind == "tools" and self.on_tools_changed is not None:
             self.on_tools_changed()
+
+
+def config_of(entry: ServerEntry) -> MCPHandlerConfig:
+    """The configuration of the handler of a server, from its entry."""
+    config = MCPHandlerConfig(
+        entry.name,
+        None if entry.stages is None else list(entry.stages),
+        None if entry.agents is None else list(entry.agents),
+        timeout=entry.request_seconds(DEFAULT_TIMEOUT_SECONDS),
+    )
+    limit = entry.raw.get("max_result_bytes")
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        config.max_result_bytes = limit
+    return config
 
 
 class AgentHandler(MCPHandler):

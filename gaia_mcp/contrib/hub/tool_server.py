@@ -22,17 +22,17 @@ from gaia_mcp.checking import check_schema
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.launch import child_environment
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.contrib.handlers.adapters import ClientHandler, wire_result
-from gaia_mcp.contrib.handlers.base import MCPHandlerConfig, MCPRegistry
+from gaia_mcp.contrib.handlers.adapters import ClientHandler, config_of, wire_result
+from gaia_mcp.contrib.handlers.base import MCPRegistry
 from gaia_mcp.contrib.handlers.handler_manager import MCPManager
 from gaia_mcp.contrib.handlers.router import gaia_name
 from gaia_mcp.contrib.hub.drivers.base import tool_server
 from gaia_mcp.contrib.hub.entries import HubError
-from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.core.errors import MCPError, NotConnectedError
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import did_you_mean, split_tool_name
 from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.fleet.server_in_use import close_all
 from gaia_mcp.server.running_call import RunningCall
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.strict_json import kind_of
@@ -281,21 +281,6 @@ class _Warnings:
         self.lines.append(text)
 
 
-class _Server(ClientHandler):
-    """A server that refuses to connect once `is_closed` is set. A manager connects again after its shutdown if another
-    thread is still calling it.
-    """
-
-    def __init__(self, client: MCPClient, config: MCPHandlerConfig, is_closed: threading.Event) -> None:
-        super().__init__(client, config)
-        self._is_closed = is_closed
-
-    def connect(self) -> None:
-        if self._is_closed.is_set():
-            raise NotConnectedError(self.name)
-        super().connect()
-
-
 class Routes:
     """The tools of the servers of `store`. Connects to a server when needed, and stays connected until `close`. May be
     used from several threads.
@@ -303,8 +288,10 @@ class Routes:
 
     def __init__(self, store: ConfigStore) -> None:
         self._store = store
-        self._is_closed = threading.Event()
+        self._is_closed = False
+        # Held to add one.
         self._lock = threading.Lock()
+        self._handlers: list[ClientHandler] = []
         self._registry = MCPRegistry()
         self._warnings = _Warnings()
         self._manager = MCPManager(self._registry, self._warnings, qualified_names=True)
@@ -355,7 +342,10 @@ class Routes:
 
     def close(self) -> None:
         """Disconnect from all servers permanently. May be called repeatedly, also while another thread uses them."""
-        self._is_closed.set()
+        with self._lock:
+            self._is_closed = True
+        # Not only the manager, which connects again if another thread still calls it.
+        close_all([each.end for each in self._handlers], "close")
         self._manager.shutdown_all()
 
     def _entry(self, server: str) -> ServerEntry:
@@ -367,6 +357,8 @@ class Routes:
     def _use(self, entry: ServerEntry) -> None:
         """Register a server with the manager. Raises `HubError` for an entry that cannot be resolved."""
         with self._lock:
+            if self._is_closed:
+                raise HubError(str(NotConnectedError(entry.name)))
             known = self._registry.get(entry.name)
             if known is not None and known.name == entry.name:
                 return
@@ -374,15 +366,10 @@ class Routes:
                 client = MCPClient.from_entry(entry)
             except MCPError as error:
                 raise HubError(str(error)) from error
-            timeout = entry.timeout or DEFAULT_TIMEOUT_SECONDS
-            config = MCPHandlerConfig(
-                entry.name,
-                stages=None if entry.stages is None else list(entry.stages),
-                agents=None if entry.agents is None else list(entry.agents),
-                timeout=timeout,
-                max_result_bytes=MAX_RESULT_BYTES,
-            )
-            self._registry.register_custom(_Server(client, config, self._is_closed))
+            config = config_of(entry)
+            config.max_result_bytes = MAX_RESULT_BYTES
+            self._handlers.append(ClientHandler(client, config))
+            self._registry.register_custom(self._handlers[-1])
 
     def _why_missing(self, server: str, tool: str) -> str:
         if self._warnings.lines:
