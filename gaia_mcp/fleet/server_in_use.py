@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.fleet.server_process import StderrLog
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.server_cache import ServerCache
@@ -73,7 +74,7 @@ class ServerInUse:
         and `NotConnectedError` after `close`, which may come meanwhile and find nothing to stop.
         """
         if not self._is_closed:
-            peer = self.client.open(deadline or Deadline(self.client.timeout))
+            peer = self.client.open(deadline or self.client.deadline())
             if not self._is_closed:
                 self.was_open = True
                 return peer
@@ -108,7 +109,7 @@ class ServerInUse:
         told.facts = masker.value(told.facts)
         return told
 
-    def fetch_tools(self, deadline: Deadline, **options: bool) -> list[MCPTool]:
+    def fetch_tools(self, deadline: Deadline | None = None, **options: bool) -> list[MCPTool]:
         """All tools, unmasked; none from a server without tools. The `options` are those of `MCPClient.fetch_tools`,
         which also says what is raised.
         """
@@ -126,7 +127,7 @@ class ServerInUse:
         self._lists["tools"] = [tool.definition for tool in listed]
         return found
 
-    def fetch(self, kind: str, deadline: Deadline) -> list[Wire]:
+    def fetch(self, kind: str, deadline: Deadline | None = None) -> list[Wire]:
         """All prompts, resources or resource templates, masked; none from a server that declares the capability but
         does not know the method. Raises as the methods of `MCPClient`.
         """

@@ -60,6 +60,10 @@ class Session(ServerInUse):
     Raises `EntryError` and `VariableUnsetError`.
     """
 
+    entry: ServerEntry
+    _cache: ServerCache
+    _stderr_log: StderrLog
+
     def __init__(
         self,
         entry: ServerEntry,
@@ -70,7 +74,6 @@ class Session(ServerInUse):
         on_log: OnLog | None = None,
         prestarted: Prestarted | None = None,
     ) -> None:
-        self.entry: ServerEntry = entry
         self._deadline = deadline
         self._on_change: Callable[[Change], None] | None = None
         # Whether the tools were cached, or requested, and whether they have changed since.
@@ -78,7 +81,8 @@ class Session(ServerInUse):
         # The errors with which the use of the server has failed.
         self._failures: list[PeerError] = []
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
-        log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
+        show = (lambda lines: observer.stderr(entry.name, lines)) if observer.debug else None
+        log = ahead.stderr_log if ahead is not None else StderrLog(entry, observer.command, self.masker, show)
         cache = ServerCache(cache_folder(), entry)
         client = MCPClient.from_entry(
             entry,
@@ -140,7 +144,7 @@ class Session(ServerInUse):
         stopped = super().close(grace_seconds)
         # Not before: stderr that it wrote along with its response may be read later.
         for failure in self._failures:
-            failure.is_logged = self._stderr_log is not None and self._stderr_log.has_begun
+            failure.is_logged = self._stderr_log.has_begun
         return stopped
 
     def explained(self, error: MCPError) -> MCPError:
@@ -160,9 +164,13 @@ class Session(ServerInUse):
         """
         return self.client.find_tool(name, self._time())
 
-    def tools(self) -> list[MCPTool]:
+    def tools(self, deadline: Deadline | None = None) -> list[MCPTool]:
         """All tools, masked; none from a server without tools. They are cached for programs that do not connect."""
-        return [self.masked_tool(tool) for tool in self._tools(self._time())]
+        # Before the request: a list that changes during it is requested again.
+        self._knew_tools, self._have_changed = True, False
+        found = self.fetch_tools(deadline or self._time(), logs_problems=False)
+        self.keep("tools")
+        return [self.masked_tool(tool) for tool in found]
 
     def masked_tool(self, tool: MCPTool) -> MCPTool:
         """A tool whose definition contains none of the server's secrets, except in the names needed to call it."""
@@ -268,27 +276,20 @@ class Session(ServerInUse):
         """
         if self.client.all_seen is not None:
             self._knew_tools = True
-            if self._cache is not None and self._cache.seen() is None:
+            if self._cache.seen() is None:
                 self._lists["tools"] = self.client.all_seen
                 self.keep("tools")
         if self._knew_tools and self._have_changed:
             with suppress(MCPError):
-                self._tools(Deadline(SETTLE_SECONDS))
+                self.tools(Deadline(SETTLE_SECONDS))
 
     def _time(self) -> Deadline:
         return self._deadline or self.client.deadline()
 
-    def _tools(self, deadline: Deadline) -> list[MCPTool]:
-        # Before the request: a list that changes during it is requested again.
-        self._knew_tools, self._have_changed = True, False
-        found = self.fetch_tools(deadline, logs_problems=False)
-        self.keep("tools")
-        return found
-
     def _list_changed(self, kind: str) -> None:
         if kind == "tools":
             self._have_changed = True
-            self._knew_tools |= self._cache is not None and self._cache.seen() is not None
+            self._knew_tools |= self._cache.seen() is not None
         if self._on_change is not None:
             self._on_change(ListChanged(kind))
 
@@ -297,11 +298,6 @@ class Session(ServerInUse):
     ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
         """`answer` with masked requests: they may contain the server's secrets."""
         return (lambda params: answer(self.masker().definition(params))) if answer is not None else None
-
-    def _new_stderr_log(self, observer: Observer) -> StderrLog:
-        name = self.entry.name
-        show = (lambda lines: observer.stderr(name, lines)) if observer.debug else None
-        return StderrLog(self.entry, observer.command, self.masker, show)
 
 
 @contextmanager

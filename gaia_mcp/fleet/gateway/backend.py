@@ -194,14 +194,13 @@ class Backend:
         # Before the request, so that a change during the request is not lost.
         if _announces(client.capabilities, ANNOUNCED[kind]):
             self._fresh.add(kind)
-        deadline = Deadline(client.timeout)
         try:
             if kind == "tools":
                 masker = server.masker()
-                tools = server.fetch_tools(deadline, refresh=True)
+                tools = server.fetch_tools(refresh=True)
                 self.lists[kind] = [masker.definition(tool.definition) for tool in tools]
             else:
-                self.lists[kind] = server.fetch(kind, deadline)
+                self.lists[kind] = server.fetch(kind)
         except MCPError as error:
             self._fresh.discard(kind)
             self.list_problems[kind] = told = self._failed(kind, error)
