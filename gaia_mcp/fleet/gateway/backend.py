@@ -12,20 +12,21 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.config.command import NOTHING
+from gaia_mcp.config.command import NOTHING, Command
+from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet.breaker import Admission, CircuitBreaker
 from gaia_mcp.fleet.server_in_use import ANNOUNCED, ServerInUse
-from gaia_mcp.fleet.server_process import StderrLog, explained
+from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.targets import Target
     from gaia_mcp.fleet.gateway.questions import ServerRequests
 
 Wire = dict[str, Any]
@@ -79,7 +80,6 @@ class Backend:
         # The last error of the connection, and of each kind of list.
         self.problem: MCPError | None = None
         self.list_problems: dict[str, MCPError] = {}
-        self._entry: ServerEntry | None = None
         self._server: ServerInUse | None = None
         self._heard = heard
         self._environment = environment
@@ -98,11 +98,12 @@ class Backend:
         self._subscribed: set[str] = set()
         # The kinds of lists that did not arrive in time; with "", it was not even connected then.
         self.late: set[str] = set()
+        # What is raised in place of connecting.
+        self._invalid = entry if isinstance(entry, MCPError) else None
         if isinstance(entry, MCPError):
-            self.problem = entry
-        else:
-            self._entry = entry
-        self._cache = ServerCache(cache_folder(), self._entry) if self._entry is not None else None
+            self.problem, entry = entry, ServerEntry(name, Command(""))
+        self._entry = entry
+        self._cache = ServerCache(cache_folder(), entry)
 
     def __repr__(self) -> str:
         return f"<Backend {self.name!r}>"
@@ -113,7 +114,7 @@ class Backend:
         server = self._server
         if server is not None and server.client.peer is not None:
             return server.masker().text(server.client.instructions)
-        return self._cache.instructions() if self._cache is not None else ""
+        return self._cache.instructions()
 
     def declares(self, capability: str) -> bool:
         """Whether the server declares this capability; False while it is not connected."""
@@ -136,29 +137,25 @@ class Backend:
 
     def is_known_stateless(self) -> bool:
         """Whether an earlier connection, of any process, has found that the server is one of the stateless era."""
-        return self._cache is not None and self._cache.era() == "stateless"
+        return self._cache.era() == "stateless"
 
     def uses(self, kind: str, name: str) -> bool:
         """Whether the entry's tool filter allows this name. Only tools are filtered."""
-        tool_filter = self._entry.tool_filter if self._entry is not None else None
+        tool_filter = self._entry.tool_filter
         return kind != "tools" or tool_filter is None or tool_filter.allows(name)
 
     def may_try(self, kind: str) -> bool:
         """Whether a list of this kind may be requested now: not for an invalid entry, nor during a backoff."""
-        if self._entry is None:
-            return False
         now = time.monotonic()
-        return not any(self._breakers[of].refuses(now) for of in ("", kind) if of in self._breakers)
+        is_refused = any(self._breakers[of].refuses(now) for of in ("", kind) if of in self._breakers)
+        return self._invalid is None and not is_refused
 
     def problem_of(self, kind: str) -> MCPError | None:
         """The error of the connection or of this kind of list, or None."""
         return self.problem or self.list_problems.get(kind)
 
-    def ready(self) -> MCPClient:
-        """The connected client. Raises `MCPError` if it cannot connect."""
-        return self._ready().client
-
-    def _ready(self) -> ServerInUse:
+    def ready(self) -> ServerInUse:
+        """The connected server. Raises `MCPError` if it cannot connect."""
         server = self._server
         if server is not None and server.is_ready:
             return server
@@ -176,8 +173,7 @@ class Backend:
                 raise self.problem from None
             self.problem = None
             self._breakers.pop("", None)
-            if self._cache is not None:
-                self._cache.keep_instructions(self.instructions)
+            self._cache.keep_instructions(self.instructions)
         self._heard.connected()
         return server
 
@@ -187,12 +183,12 @@ class Backend:
 
         Raises `MCPError`.
         """
-        server = self._ready()
-        client = server.client
+        server = self.ready()
         if kind in self._fresh:
             return self.lists[kind]
         # Before the request, so that a change during the request is not lost.
-        if _announces(client.capabilities, ANNOUNCED[kind]):
+        declared = server.client.capabilities.get(ANNOUNCED[kind])
+        if isinstance(declared, dict) and declared.get("listChanged") is True:
             self._fresh.add(kind)
         try:
             if kind == "tools":
@@ -213,7 +209,7 @@ class Backend:
 
     def recall(self, kind: str) -> None:
         """Use the cached list of a kind until the server has answered, if there is one."""
-        if kind in self.lists or self._cache is None:
+        if kind in self.lists:
             return
         is_template = kind == "resourceTemplates"
         items = self._cache.seen("resources" if is_template else kind)
@@ -224,7 +220,7 @@ class Backend:
 
     def subscribe(self, uri: str) -> None:
         """Subscribe to a resource. Raises `MCPError` if the server refuses."""
-        self.ready().subscribe_resource(uri)
+        self.ready().client.subscribe_resource(uri)
         self._subscribed.add(uri)
 
     def unsubscribe(self, uri: str) -> None:
@@ -247,21 +243,18 @@ class Backend:
         """The deadline of a forwarded request: the timeout of the entry, or the longest that a request may take. The
         client cancels a request when it does not want to wait longer.
         """
-        seconds = LONGEST_REQUEST_SECONDS
-        if self._entry is not None and self.has_timeout:
-            seconds = self._entry.request_seconds(seconds)
-        return Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS)
+        longest = LONGEST_REQUEST_SECONDS
+        return Deadline(self._entry.request_seconds(longest) if self.has_timeout else longest, ceiling=longest)
 
     @property
     def has_timeout(self) -> bool:
         """Whether the entry has a timeout."""
-        return self._entry is not None and self._entry.timeout is not None
+        return self._entry.timeout is not None
 
     def explained(self, error: MCPError) -> MCPError:
         """The error, with the secrets that the server was given masked."""
-        assert self._entry is not None  # noqa: S101 (an invalid entry has only its own error)
-        server = self._server
-        told = server.explained(error) if server is not None else explained(error, self._entry)
+        # Without a server, its entry could not be resolved.
+        told = self._server.explained(error) if self._server is not None else error
         told.message = one_line(told.message, 1000)
         told.args = (told.message,)
         return told
@@ -269,7 +262,7 @@ class Backend:
     def set_header(self, name: str, value: str) -> None:
         """Send this header with all further requests, if the server is behind a URL."""
         self._headers[name] = value
-        if self._server is not None and self._entry is not None and isinstance(self._entry.target, Remote):
+        if self._server is not None and isinstance(self._entry.target, Remote):
             from gaia_mcp.client.transports.http.transport import HttpTransport
 
             if isinstance(transport := self._server.client.transport, HttpTransport):
@@ -282,15 +275,14 @@ class Backend:
             self._server.close(GRACE_SECONDS)
 
     def _made(self) -> ServerInUse:
+        if self._invalid is not None:
+            raise self._invalid
         entry = self._entry
-        if entry is None:
-            assert self.problem is not None  # noqa: S101 (one of the two is set)
-            raise self.problem
         shown = self._show
         show = None if shown is None else lambda lines: shown(self.name, lines)
         log = StderrLog(entry, self._command, lambda: client.masker(), show)
         client = MCPClient.from_entry(
-            self._with_additions(entry),
+            entry._replace(target=self._with_additions(entry.target)),
             DEFAULT_TIMEOUT_SECONDS,
             self._debug,
             host=self.requests.host,
@@ -303,11 +295,10 @@ class Backend:
         client.on_resource_updated = self._heard.resource_updated
         return ServerInUse(client, entry, self._cache, log)
 
-    def _with_additions(self, entry: ServerEntry) -> ServerEntry:
-        target = entry.target
+    def _with_additions(self, target: Target) -> Target:
         if isinstance(target, Remote):
-            return entry._replace(target=target._replace(headers={**target.headers, **self._headers}))
-        return entry._replace(target=target._replace(env={**target.env, **self._environment}))
+            return target._replace(headers={**target.headers, **self._headers})
+        return target._replace(env={**target.env, **self._environment})
 
     def _changed(self, kind: str) -> None:
         self._fresh.difference_update([each for each, announced in ANNOUNCED.items() if announced == kind])
@@ -315,16 +306,9 @@ class Backend:
 
     def _failed(self, kind: str, error: MCPError) -> MCPError:
         """The error, explained and masked. Starts or extends the backoff."""
-        if self._entry is None:
-            return error
         told = self.explained(error)
         breaker = self._breakers.setdefault(
             kind, CircuitBreaker(self._first_pause_seconds, longest_seconds=LONGEST_PAUSE_SECONDS, max_errors=1)
         )
         breaker.failed(Admission.TRIAL, time.monotonic())
         return told
-
-
-def _announces(capabilities: Wire, kind: str) -> bool:
-    declared = capabilities.get(kind)
-    return isinstance(declared, dict) and declared.get("listChanged") is True

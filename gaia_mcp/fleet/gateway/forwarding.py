@@ -86,7 +86,7 @@ class Rounds:
                 return self._by_requests()
             with self._entered() as backend, backend.requests.opened(self._call, asked_of(self._call)):
                 backend.requests.host.may_log_later = False
-                return self._by_results(backend.ready())
+                return self._by_results(backend.ready().client)
         finally:
             forget()
 
@@ -111,7 +111,7 @@ class Rounds:
     def _answered(self, ask: Ask, on_progress: OnProgress | None) -> Wire:
         """The result of the request. `ask` answers the server's questions."""
         with self._entered() as backend, backend.requests.opened(self._call, ask):
-            client = backend.ready()
+            client = backend.ready().client
             backend.want_logs(client, self._call.log_level)
             try:
                 return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]

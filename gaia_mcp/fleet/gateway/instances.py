@@ -136,7 +136,7 @@ class Instances:
     def asks_by_result(self, call: Call) -> bool:
         """Whether the server asks by results, as in the stateless era. Connects to it. Raises `MCPError`."""
         backend = self.listed_by(call)
-        is_stateless = is_asked_by_result(str(backend.ready().protocol_version))
+        is_stateless = is_asked_by_result(str(backend.ready().client.protocol_version))
         if is_stateless != self._is_stateless:
             with self._condition:
                 self._is_stateless = is_stateless
