@@ -69,6 +69,7 @@ def use_all(
     was not started in time. Any other exception is raised here once all have ended. A Ctrl-C stops all servers at once.
     """
     # For masking the errors. Loaded now: the servers may leave no file descriptor to load modules with.
+    import gaia_mcp.text.redaction.masker  # noqa: F401
 
     running = _Running(deadline)
     results = [Result(entry) for entry in entries]
