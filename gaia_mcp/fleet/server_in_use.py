@@ -1,13 +1,13 @@
-"""One server in use: connected until it is closed for good, listed, and masked.
+"""One server in use: connected until it is closed for good, listed, and masked; and the rule when to stop trying it.
 
-Everything of ours that uses a server stands on this class, and adds what is its own: a command its deadline, a gateway
-its callers, a manager the errors that it counts. Knows no front, no other server and no clock.
+What uses a server stands on `ServerInUse`, and adds what is its own: a command its deadline, a gateway its callers, a
+manager the errors that it counts. Knows no front and no other server; nor a clock, since callers pass `now`.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
@@ -37,6 +37,13 @@ KINDS = {
 }
 # The list in the `list_changed` notification that covers each of them, which is also the one in the cache.
 ANNOUNCED = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
+# Whether a call is admitted; `TRIAL` is the single one that tests whether the server can be used again.
+Admission = Literal["refused", "admitted", "trial"]
+REFUSED: Admission = "refused"
+ADMITTED: Admission = "admitted"
+TRIAL: Admission = "trial"
+# As specified in the document of handlers.
+MAX_CONSECUTIVE_ERRORS = 3
 
 
 class ServerInUse:
@@ -161,6 +168,79 @@ class ServerInUse:
         for each in kinds[1:]:
             fresh = fresh.with_page(self.client.freshness.get(methods[each])) if fresh is not None else None
         self._cache.keep_seen(items, ANNOUNCED[kind], fresh)
+
+
+class CircuitBreaker:
+    """Opens after `max_errors` consecutive errors, and then refuses every call.
+
+    With `cool_down_seconds` it admits one trial that long after it has opened: a success closes it, an error restarts
+    the cool-down, which doubles up to `longest_seconds`. Without, it stays open. The outcome of a call that was
+    admitted before it opened is ignored. `errors` is the number of consecutive errors. Callers hold a lock.
+    """
+
+    def __init__(
+        self,
+        cool_down_seconds: float | None = None,
+        *,
+        longest_seconds: float = 0.0,
+        max_errors: int = MAX_CONSECUTIVE_ERRORS,
+    ) -> None:
+        self.errors = 0
+        self._cool_down_seconds = self._first_seconds = cool_down_seconds
+        self._longest_seconds = longest_seconds
+        self._max_errors = max_errors
+        self._opened_at: float | None = None
+        self._is_on_trial = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has opened and not closed since, also during a trial."""
+        return self._opened_at is not None
+
+    def refuses(self, now: float) -> bool:
+        """Whether a call at `now`, in seconds, would be refused."""
+        if self._opened_at is None:
+            return False
+        if self._cool_down_seconds is None or self._is_on_trial:
+            return True
+        return now < self._opened_at + self._cool_down_seconds
+
+    def admit(self, now: float) -> Admission:
+        """Admit a call at `now`, in seconds, or refuse it. An admitted one ends with one of the three methods below."""
+        if self._opened_at is None:
+            return ADMITTED
+        if self.refuses(now):
+            return REFUSED
+        self._is_on_trial = True
+        return TRIAL
+
+    def succeeded(self, admission: Admission) -> bool:
+        """The call succeeded. Returns whether this closed the breaker."""
+        closes = admission == TRIAL
+        if closes:
+            self._opened_at, self._is_on_trial, self._cool_down_seconds = None, False, self._first_seconds
+        if self._opened_at is None:
+            self.errors = 0
+        return closes
+
+    def failed(self, admission: Admission, now: float) -> bool:
+        """The call failed at `now`, in seconds. Returns whether this opened the breaker."""
+        if self._opened_at is not None:
+            if admission == TRIAL:
+                self._opened_at, self._is_on_trial = now, False
+                if (seconds := self._cool_down_seconds) is not None:
+                    self._cool_down_seconds = max(seconds, min(seconds * 2, self._longest_seconds))
+            return False
+        self.errors += 1
+        if self.errors < self._max_errors:
+            return False
+        self._opened_at = now
+        return True
+
+    def withdrawn(self, admission: Admission) -> None:
+        """The call was cancelled, which is neither a success nor an error."""
+        if admission == TRIAL:
+            self._is_on_trial = False
 
 
 def close_all(closes: Sequence[Callable[[], object]], name: str) -> None:

@@ -24,12 +24,13 @@ from gaia_mcp.contrib.handlers.handler_threads import (
     scrubbed,
 )
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.fleet.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
+from gaia_mcp.fleet.server_in_use import ADMITTED, MAX_CONSECUTIVE_ERRORS, REFUSED, TRIAL, CircuitBreaker
 from gaia_mcp.server.outcomes import raised
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolResult
+    from gaia_mcp.fleet.server_in_use import Admission
     from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")
@@ -137,11 +138,11 @@ class ManagedHandler:
         if not self._connection.establish():
             return self.unavailable()
         breaker, caller = self._breaker, entered_call()
-        admission = Admission.ADMITTED
+        admission = ADMITTED
         if breaker.is_open:
             with self._lock:
                 admission = breaker.admit(self._clock())
-            if admission is Admission.REFUSED:
+            if admission == REFUSED:
                 return self.unavailable()
         try:
             result = self._called(tool, arguments, caller)
@@ -149,7 +150,7 @@ class ManagedHandler:
             with self._lock:
                 breaker.withdrawn(admission)
             raise
-        if result.is_error or breaker.errors or admission is Admission.TRIAL:
+        if result.is_error or breaker.errors or admission == TRIAL:
             self._count(breaker, admission, is_error=result.is_error)
         return capped(result, self.handler.config.max_result_bytes)
 
@@ -176,7 +177,7 @@ class ManagedHandler:
             listed = self._run(lambda: as_listed(self.handler.list_tools()), None)
         except Exception as error:  # noqa: BLE001 (a handler's own code)
             self._show(f"MCP handler '{self.name}' did not list its tools: {self._scrubbed(described(error))}")
-            self._count(breaker, Admission.ADMITTED, is_error=True)
+            self._count(breaker, ADMITTED, is_error=True)
             return
         tools, problems = read_tools(listed, self.name, qualified=self._qualified)
         with self._lock:
@@ -226,7 +227,7 @@ class ManagedHandler:
             self._show(
                 f"MCP handler '{self.name}' is disabled after {MAX_CONSECUTIVE_ERRORS} consecutive errors{again}"
             )
-        if is_current and (opened or closed or admission is Admission.TRIAL):
+        if is_current and (opened or closed or admission == TRIAL):
             self._on_change()
 
     def _forget_tools(self) -> None:

@@ -18,8 +18,7 @@ from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.breaker import Admission, CircuitBreaker
-from gaia_mcp.fleet.server_in_use import ANNOUNCED, ServerInUse
+from gaia_mcp.fleet.server_in_use import ANNOUNCED, TRIAL, CircuitBreaker, ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.storage.server_cache import ServerCache
@@ -310,5 +309,5 @@ class Backend:
         breaker = self._breakers.setdefault(
             kind, CircuitBreaker(self._first_pause_seconds, longest_seconds=LONGEST_PAUSE_SECONDS, max_errors=1)
         )
-        breaker.failed(Admission.TRIAL, time.monotonic())
+        breaker.failed(TRIAL, time.monotonic())
         return told

@@ -12,7 +12,7 @@ from gaia_mcp.contrib.handlers import managed_handler
 from gaia_mcp.contrib.handlers.handler_manager import MCPManager
 from gaia_mcp.contrib.handlers.handler_threads import log_failure
 from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
-from gaia_mcp.fleet import breaker
+from gaia_mcp.fleet import server_in_use
 from tests.contrib.handlers.handlers_under_test import ProgrammableHandler, registry_of
 from tests.interleavings import Run, Threads, explore
 from tests.waiting import wait_until
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pytest
 
 # The code that one call passes through.
-CODE = (str(Path(managed_handler.__file__).parent), breaker.__file__)
+CODE = (str(Path(managed_handler.__file__).parent), server_in_use.__file__)
 
 
 def test_in_every_order_three_errors_trip_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from gaia_mcp.fleet.breaker import Admission, CircuitBreaker
-
-ADMITTED, REFUSED, TRIAL = Admission.ADMITTED, Admission.REFUSED, Admission.TRIAL
+from gaia_mcp.fleet.server_in_use import ADMITTED, REFUSED, TRIAL, CircuitBreaker
 
 
 def opened(cool_down_seconds: float | None = None) -> CircuitBreaker:
@@ -21,7 +19,7 @@ def test_it_opens_at_the_third_consecutive_error() -> None:
     for outcomes in itertools.product([True, False], repeat=7):
         breaker, consecutive = CircuitBreaker(), 0
         for is_success in outcomes:
-            assert breaker.admit(0) is ADMITTED
+            assert breaker.admit(0) == ADMITTED
             if is_success:
                 assert not breaker.succeeded(ADMITTED)
                 consecutive = 0
@@ -38,7 +36,7 @@ def test_it_stays_open() -> None:
     """A7: for the remainder of the session."""
     breaker = opened()
 
-    assert breaker.admit(1e9) is REFUSED
+    assert breaker.admit(1e9) == REFUSED
     assert breaker.refuses(1e9)
 
 
@@ -90,7 +88,7 @@ def test_another_trial_is_admitted_after_a_cancelled_one() -> None:
 
     breaker.withdrawn(breaker.admit(130))
 
-    assert breaker.admit(130) is TRIAL
+    assert breaker.admit(130) == TRIAL
 
 
 def test_the_cool_down_doubles_until_a_trial_succeeds() -> None:
