@@ -43,6 +43,8 @@ def ask_all(
     work: Callable[[Session], Any],
     observer: Observer,
     deadline: Deadline | None = None,
+    *,
+    keeps_timeouts: bool = False,
 ) -> list[Result]:
     """The results of `work` with an open session for each server, in the order of `entries`. Otherwise as `use_all`."""
 
@@ -52,7 +54,7 @@ def ask_all(
         session.settle()
         return value
 
-    return use_all(entries, ask, observer, deadline)
+    return use_all(entries, ask, observer, deadline, keeps_timeouts=keeps_timeouts)
 
 
 def use_all(
@@ -61,9 +63,12 @@ def use_all(
     observer: Observer,
     deadline: Deadline | None = None,
     answerers_of: Callable[[str], Answerers] = lambda _: Answerers(),
+    *,
+    keeps_timeouts: bool = False,
 ) -> list[Result]:
     """The results of `work` with a session for each server, which `work` must open, in the order of `entries`.
-    `answerers_of` returns the functions that answer the requests of the server with this name.
+    `answerers_of` returns the functions that answer the requests of the server with this name. With `keeps_timeouts`
+    the timeout of each entry applies too.
 
     An `MCPError` of one server is its result and does not affect the others; so is a `DeadlineError` for a server that
     was not started in time. Any other exception is raised here once all have ended. A Ctrl-C stops all servers at once.
@@ -82,7 +87,9 @@ def use_all(
         session = None
         try:
             answerers = answerers_of(result.entry.name)
-            session = Session(result.entry, observer, deadline=deadline, answerers=answerers)
+            session = Session(
+                result.entry, observer, deadline=deadline, keeps_timeout=keeps_timeouts, answerers=answerers
+            )
             running.add(session)
             observer.starting(result.entry.name, session.last_line)
             result.value = work(session)

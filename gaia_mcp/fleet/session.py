@@ -47,8 +47,8 @@ class Answerers(NamedTuple):
 
 
 class Session(ServerInUse):
-    """The server of `entry`, used by `observer`. All requests share `deadline`; without one, each request has the
-    timeout of the entry.
+    """The server of `entry`, used by `observer`. All requests share `deadline`; without one, or also with
+    `keeps_timeout`, each request has the timeout of the entry.
 
     `answerers` answer the server's requests; `on_log` is called with its log messages. `prestarted` is used as the
     server's process if it was started for this very entry.
@@ -70,11 +70,13 @@ class Session(ServerInUse):
         observer: Observer,
         *,
         deadline: Deadline | None = None,
+        keeps_timeout: bool = False,
         answerers: Answerers = Answerers(),  # noqa: B008 (it cannot be changed)
         on_log: OnLog | None = None,
         prestarted: Prestarted | None = None,
     ) -> None:
         self._deadline = deadline
+        self._keeps_timeout = keeps_timeout
         self._on_change: Callable[[Change], None] | None = None
         # Whether the tools were cached, or requested, and whether they have changed since.
         self._knew_tools = self._have_changed = False
@@ -111,7 +113,7 @@ class Session(ServerInUse):
 
     def open(self, deadline: Deadline | None = None) -> Peer:
         """As `ServerInUse.open`, within the deadline of the session."""
-        peer = super().open(deadline or self._deadline)
+        peer = super().open(deadline or self._time())
         # Only now: announcing changes may take a request, which must not delay connecting.
         self.client.on_list_changed = self._list_changed
         return peer
@@ -284,7 +286,11 @@ class Session(ServerInUse):
                 self.tools(Deadline(SETTLE_SECONDS))
 
     def _time(self) -> Deadline:
-        return self._deadline or self.client.deadline()
+        if self._deadline is None:
+            return self.client.deadline()
+        if self._keeps_timeout and self.client.timeout < self._deadline.remaining():
+            return self._deadline.sooner(self.client.timeout)
+        return self._deadline
 
     def _list_changed(self, kind: str) -> None:
         if kind == "tools":

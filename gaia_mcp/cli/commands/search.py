@@ -77,7 +77,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         entries = [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
-    known = [(server, tool) for server, tools in _known(entries, deadline) for tool in tools]
+    known = [(server, tool) for server, tools in _known(entries, invocation, deadline) for tool in tools]
     found = [(points, server, tool) for server, tool in known if (points := score(tool, wanted))]
     if not found:
         closest = closest_words([tool for _, tool in known], wanted)
@@ -92,7 +92,9 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         print_line(_line(server, tool))
 
 
-def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _known(
+    entries: list[ServerEntry], invocation: Invocation, deadline: Deadline | None
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The tools of each server, from a fresh cache. Servers without one are asked, and those that are not saved."""
     from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
@@ -110,7 +112,9 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
     from gaia_mcp.fleet.parallel import ask_all
 
     with asking(unknown) as view:
-        results = ask_all(unknown, lambda session: session.tools(), view, deadline)
+        # Unless `--timeout` replaces it, the timeout of an entry applies.
+        keeps = invocation.timeout is None
+        results = ask_all(unknown, lambda session: session.tools(), view, deadline, keeps_timeouts=keeps)
     for result in results:
         if result.error is not None:
             remark(f"not searched: {result.error.message}; see: {to_type('tools', result.entry.name)}")

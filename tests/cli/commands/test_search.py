@@ -70,6 +70,15 @@ def test_a_hanging_server_is_waited_for_ten_seconds(known: Gaia) -> None:
     assert "'stuck' did not answer tools/list within 10 s" in ran.stderr
 
 
+def test_a_hanging_server_is_not_waited_for_longer_than_its_own_timeout(known: Gaia) -> None:
+    """Ours: unless `--timeout` replaces it, as in every command."""
+    servers = json.loads(known.config.read_text())["mcpServers"]
+    known.write({**servers, "stuck": {**entry_of("hangs-in-list"), "timeout": 0.3}})
+
+    assert "within 0.3 s; see" in known("search", "hello").stderr
+    assert "within 0.9 s; see" in known("search", "hello", "--timeout", "0.9").stderr
+
+
 def test_a_tool_is_printed_on_one_line(known: Gaia) -> None:
     """Ours: for people who skim, for grep, and for models, which pay for each word."""
     assert known("search", "numbers").stdout.splitlines() == [
