@@ -16,7 +16,7 @@ from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECO
 from gaia_mcp.core.errors import MCPError, PeerError, ToolUnknownError
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.server_in_use import ServerInUse
+from gaia_mcp.fleet import ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.storage.server_cache import ServerCache

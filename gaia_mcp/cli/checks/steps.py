@@ -28,8 +28,8 @@ from gaia_mcp.core.errors import (
 )
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.core.systems import http_dialects
+from gaia_mcp.fleet import unsupported
 from gaia_mcp.fleet.parallel import use_all
-from gaia_mcp.fleet.server_in_use import unsupported
 from gaia_mcp.fleet.session import UNLISTED, unknown_tool
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names

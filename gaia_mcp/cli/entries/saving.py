@@ -49,8 +49,8 @@ from gaia_mcp.core.errors import (
 )
 from gaia_mcp.core.names import did_you_mean, typeable
 from gaia_mcp.core.paths import cache_folder, log_folder
+from gaia_mcp.fleet import unsupported
 from gaia_mcp.fleet.parallel import ask_all
-from gaia_mcp.fleet.server_in_use import unsupported
 from gaia_mcp.fleet.session import connected
 from gaia_mcp.hosts.masking import placeholders, plain_secrets
 from gaia_mcp.storage.atomic import read_bytes

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.contrib.handlers.adapters import ClientHandler, config_of
 from gaia_mcp.core.errors import ConnectError, MCPError, ServerExistsError
-from gaia_mcp.fleet.server_in_use import close_all
+from gaia_mcp.fleet import close_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.fleet.server_in_use import ServerInUse
+from gaia_mcp.fleet import ServerInUse
 from gaia_mcp.server.capping import shortened, truncated
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from gaia_mcp.contrib.handlers.handler_threads import (
     scrubbed,
 )
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.fleet.server_in_use import ADMITTED, MAX_CONSECUTIVE_ERRORS, REFUSED, TRIAL, CircuitBreaker
+from gaia_mcp.fleet import ADMITTED, MAX_CONSECUTIVE_ERRORS, REFUSED, TRIAL, CircuitBreaker
 from gaia_mcp.server.outcomes import raised
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolResult
-    from gaia_mcp.fleet.server_in_use import Admission
+    from gaia_mcp.fleet import Admission
     from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")

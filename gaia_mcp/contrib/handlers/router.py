@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from gaia_mcp.contrib.handlers.base import MCPToolResult, was_shown
 from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
 from gaia_mcp.core.names import handler_key
-from gaia_mcp.fleet.server_in_use import close_all
+from gaia_mcp.fleet import close_all
 from gaia_mcp.server.provider import Change, Listeners
 from gaia_mcp.toolspec.repair import FunctionNames, allowed_characters
 from gaia_mcp.toolspec.tool_filter import can_meet

@@ -32,7 +32,7 @@ from gaia_mcp.core.errors import MCPError, NotConnectedError
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import did_you_mean, split_tool_name
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.server_in_use import close_all
+from gaia_mcp.fleet import close_all
 from gaia_mcp.server.running_call import RunningCall
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.strict_json import kind_of

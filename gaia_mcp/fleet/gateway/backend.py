@@ -18,7 +18,7 @@ from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet.server_in_use import ANNOUNCED, TRIAL, CircuitBreaker, ServerInUse
+from gaia_mcp.fleet import ANNOUNCED, TRIAL, CircuitBreaker, ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.storage.server_cache import ServerCache

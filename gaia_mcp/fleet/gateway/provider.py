@@ -13,13 +13,13 @@ from gaia_mcp._version import __version__
 from gaia_mcp.asking import Call, CallingClient
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.errors import MCPError
+from gaia_mcp.fleet import KINDS, close_all
 from gaia_mcp.fleet.gateway.backend import FIRST_PAUSE_SECONDS, Backend, Heard
 from gaia_mcp.fleet.gateway.forwarding import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.fleet.gateway.instances import BusyError, Instances, kind_of
 from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, SETTLE_SECONDS, Following, Listing, Wanted, owners_of
 from gaia_mcp.fleet.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.fleet.gateway.questions import Declared, ServerRequests, passed_on
-from gaia_mcp.fleet.server_in_use import KINDS, close_all
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND

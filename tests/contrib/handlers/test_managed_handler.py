@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp import fleet
 from gaia_mcp.contrib.handlers import managed_handler
 from gaia_mcp.contrib.handlers.handler_manager import MCPManager
 from gaia_mcp.contrib.handlers.handler_threads import log_failure
 from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
-from gaia_mcp.fleet import server_in_use
 from tests.contrib.handlers.handlers_under_test import ProgrammableHandler, registry_of
 from tests.interleavings import Run, Threads, explore
 from tests.waiting import wait_until
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pytest
 
 # The code that one call passes through.
-CODE = (str(Path(managed_handler.__file__).parent), server_in_use.__file__)
+CODE = (str(Path(managed_handler.__file__).parent), fleet.__file__)
 
 
 def test_in_every_order_three_errors_trip_once(monkeypatch: pytest.MonkeyPatch) -> None:

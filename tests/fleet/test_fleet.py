@@ -11,7 +11,7 @@ from gaia_mcp.client import MCPClient, MCPTransport
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
-from gaia_mcp.fleet.server_in_use import ServerInUse, close_all, unsupported
+from gaia_mcp.fleet import ServerInUse, close_all, unsupported
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache

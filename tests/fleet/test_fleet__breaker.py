@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from gaia_mcp.fleet.server_in_use import ADMITTED, REFUSED, TRIAL, CircuitBreaker
+from gaia_mcp.fleet import ADMITTED, REFUSED, TRIAL, CircuitBreaker
 
 
 def opened(cool_down_seconds: float | None = None) -> CircuitBreaker:
@@ -104,5 +104,6 @@ def test_the_cool_down_doubles_until_a_trial_succeeds() -> None:
     assert waits == [5, 10, 12, 12]
 
     assert breaker.succeeded(TRIAL)
+    assert not breaker.refuses(0)
     assert breaker.failed(ADMITTED, 0)
     assert (breaker.refuses(4.9), breaker.refuses(5)) == (True, False)
