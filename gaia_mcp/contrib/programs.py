@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.stdio.child_pipes import Drain
 from gaia_mcp.client.transports.stdio.processes import signal_group
-from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 
 if TYPE_CHECKING:
     from io import FileIO
 
     from gaia_mcp.client.transports.stdio.child import Child
-    from gaia_mcp.core.deadline import Deadline
 
 # The default limit of Linux for unprivileged users.
 PIPE_BYTES = 1 << 20

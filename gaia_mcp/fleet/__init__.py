@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.fleet.server_process import StderrLog
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.server_cache import ServerCache

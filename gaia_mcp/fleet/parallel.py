@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError
-from gaia_mcp.fleet.server_process import explained
 from gaia_mcp.fleet.session import Answerers, Session
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def use_all(
             result.value = work(session)
             result.peer = session.peer
         except MCPError as error:
-            result.error = session.explained(error) if session is not None else explained(error, result.entry)
+            result.error = session.explained(error) if session is not None else error
         finally:
             result.seconds = time.monotonic() - began
             if session is not None:

@@ -10,26 +10,23 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.host import Elicit, Host, OnLog, Roots, Sample
-from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.mcp_client import Completion, MCPClient
 from gaia_mcp.client.transports.base import UNLISTED as UNLISTED
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError, PeerError, ToolUnknownError
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import cache_folder
-from gaia_mcp.fleet import ServerInUse
-from gaia_mcp.fleet.server_process import StderrLog
+from gaia_mcp.fleet import Observer, ServerInUse
+from gaia_mcp.fleet.server_process import Prestarted, StderrLog
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.mcp_client import Completion
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet import Observer
-    from gaia_mcp.fleet.server_process import Prestarted
 
 
 # All requests have been answered: the user should not wait longer for a server that ignores the end of its input.

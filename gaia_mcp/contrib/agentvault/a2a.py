@@ -7,13 +7,10 @@ methods, states and parts have other names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST, is_number
-from gaia_mcp.protocol.tasks import as_time
-
-if TYPE_CHECKING:
-    from gaia_mcp.protocol.tasks import TaskState
+from gaia_mcp.protocol.tasks import TaskState, as_time
 
 Wire = dict[str, Any]
 

@@ -16,17 +16,17 @@ from gaia_mcp._version import __version__
 from gaia_mcp.contrib.agentvault import a2a
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, encode
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Message, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
-from gaia_mcp.protocol.tasks import EXTENSIONS
+from gaia_mcp.protocol.tasks import EXTENSIONS, TaskState
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
-from gaia_mcp.server.http.security import LOOPBACK_NAMES
+from gaia_mcp.server.http.security import LOOPBACK_NAMES, Authorizer, Hosts
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.stateless import ResponseForm, StatelessEndpoint
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import Provider, RequestError
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
@@ -35,13 +35,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from gaia_mcp.contrib.agentvault.a2a import Request
-    from gaia_mcp.protocol.jsonrpc import Message
-    from gaia_mcp.protocol.tasks import TaskState
     from gaia_mcp.server.http.app import Shared
-    from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.server.http.workers import Limits
-    from gaia_mcp.server.provider import Provider
     from gaia_mcp.server.tasks import Tasks
 
 # A message is answered by its task, as soon as the store has saved it or has failed.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
@@ -25,15 +25,12 @@ from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
 from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.provider import RequestError, method_not_found, unknown_tool
+from gaia_mcp.server.provider import Listener, Provider, RequestError, method_not_found, unknown_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from gaia_mcp.asking import Call
     from gaia_mcp.fleet.gateway.provider import GatewayProvider
     from gaia_mcp.server.http.app import Front
-    from gaia_mcp.server.provider import Listener, Provider
 
 Wire = dict[str, Any]
 # The name of this skill in AgentVault's own proxy.

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, has_envelope, with_meta
-from gaia_mcp.protocol.jsonrpc import Notification, Request
+from gaia_mcp.protocol.jsonrpc import Message, Notification, Request
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
-from gaia_mcp.server.http.exchange import OK, scope_head
-from gaia_mcp.server.http.received import Received, RefusalError, send_body
+from gaia_mcp.server.http.exchange import OK, Head, Sent, scope_head
+from gaia_mcp.server.http.received import Caller, Received, RefusalError, send_body
 from gaia_mcp.server.http.stateless import ResponseForm
 from gaia_mcp.server.provider import unknown_tool
 
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from gaia_mcp.protocol.jsonrpc import Message
     from gaia_mcp.server.http.app import Shared
     from gaia_mcp.server.http.endpoint import ByMethod, Endpoint
-    from gaia_mcp.server.http.exchange import Head, Sent
-    from gaia_mcp.server.http.received import Caller
 
 # Every other method is the name of a tool.
 METHODS = ("initialize", "server/discover", "tools/list", "tools/call")

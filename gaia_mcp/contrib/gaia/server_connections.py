@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,6 @@ from gaia_mcp.core.errors import ConnectError, MCPError, ServerExistsError
 from gaia_mcp.fleet import close_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.contrib.handlers.base import MCPHandler

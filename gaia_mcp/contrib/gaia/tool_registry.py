@@ -15,12 +15,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
-from gaia_mcp.client.tools import failure_of
+from gaia_mcp.client.tools import MCPTool, failure_of
 from gaia_mcp.core.errors import MCPError
 
 if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
-    from gaia_mcp.client.tools import MCPTool
 
 Registry: TypeAlias = dict[str, dict[str, Any]]
 

@@ -18,7 +18,7 @@ from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.checking import Checker, validation_errors
 from gaia_mcp.contrib.handlers.adapters import FullDefinition, failed, wire_result
 from gaia_mcp.contrib.handlers.handler_threads import log_failure
-from gaia_mcp.contrib.handlers.router import Reason, Refusal, Router
+from gaia_mcp.contrib.handlers.router import Handlers, Reason, Refusal, Router
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import check_task, json_problem, tool_definition
 from gaia_mcp.server.provider import (
@@ -38,7 +38,6 @@ from gaia_mcp.toolspec.validation import report as explain
 
 if TYPE_CHECKING:
     from gaia_mcp.contrib.handlers.base import MCPToolDefinition, MCPToolResult
-    from gaia_mcp.contrib.handlers.router import Handlers
     from gaia_mcp.server.outcomes import OnFailure
 
 Wire = dict[str, Any]

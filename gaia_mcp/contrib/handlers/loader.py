@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from gaia_mcp.contrib.handlers.base import MCPHandler, was_shown
+from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, was_shown
 from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.core.names import handler_key, handler_name
 from gaia_mcp.importing import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
 
-    from gaia_mcp.contrib.handlers.base import MCPHandlerConfig
 
 logger = logging.getLogger("gaia_mcp")
 # The variable that a module may set to its handler class.

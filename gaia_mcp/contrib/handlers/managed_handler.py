@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gaia_mcp.asking import CallCancelledError, entered_call
+from gaia_mcp.asking import Call, CallCancelledError, entered_call
 from gaia_mcp.contrib.handlers.adapters import AgentHandler, ClientHandler, capped, checked, failed
-from gaia_mcp.contrib.handlers.base import MCPToolDefinition
+from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolDefinition, MCPToolResult
 from gaia_mcp.contrib.handlers.handler_threads import (
     HandlerConnection,
     HandlerHungError,
@@ -24,14 +24,8 @@ from gaia_mcp.contrib.handlers.handler_threads import (
     scrubbed,
 )
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.fleet import ADMITTED, MAX_CONSECUTIVE_ERRORS, REFUSED, TRIAL, CircuitBreaker
-from gaia_mcp.server.outcomes import raised
-
-if TYPE_CHECKING:
-    from gaia_mcp.asking import Call
-    from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolResult
-    from gaia_mcp.fleet import Admission
-    from gaia_mcp.server.outcomes import OnFailure
+from gaia_mcp.fleet import ADMITTED, MAX_CONSECUTIVE_ERRORS, REFUSED, TRIAL, Admission, CircuitBreaker
+from gaia_mcp.server.outcomes import OnFailure, raised
 
 logger = logging.getLogger("gaia_mcp")
 

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gaia_mcp.contrib.handlers.base import MCPToolResult, was_shown
+from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolDefinition, MCPToolResult, was_shown
 from gaia_mcp.contrib.handlers.managed_handler import ManagedHandler
 from gaia_mcp.core.names import handler_key
 from gaia_mcp.fleet import close_all
@@ -24,7 +24,6 @@ from gaia_mcp.toolspec.repair import FunctionNames, allowed_characters
 from gaia_mcp.toolspec.tool_filter import can_meet
 
 if TYPE_CHECKING:
-    from gaia_mcp.contrib.handlers.base import MCPHandler, MCPToolDefinition
     from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")

@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,18 +26,19 @@ from gaia_mcp.contrib.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.contrib.handlers.handler_manager import MCPManager
 from gaia_mcp.contrib.handlers.tool_loop import run_tool_loop
 from gaia_mcp.contrib.hub.drivers import DRIVERS, endpoint
-from gaia_mcp.contrib.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
+from gaia_mcp.contrib.hub.drivers.base import CAPABILITIES, Answer, Invocation, Overlay, Request, UnreadableOutputError
 from gaia_mcp.contrib.hub.entries import (
     MAX_TIMEOUT_SECONDS,
     AgentEntry,
     Attendant,
     Endpoint,
     HubError,
+    Limits,
     attended,
     model_problem,
     of_agent,
 )
-from gaia_mcp.contrib.hub.tool_server import MAX_RESULT_BYTES, RegisteredTools, Routes
+from gaia_mcp.contrib.hub.tool_server import MAX_RESULT_BYTES, RegisteredTools, Routes, Tools
 from gaia_mcp.contrib.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import CompletionError, ConfigError, DeadlineError, SpawnError
@@ -47,12 +48,7 @@ from gaia_mcp.text.safe import cut
 from gaia_mcp.text.strict_json import TextProblemError, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.client.transports.stdio.child_pipes import Drain
-    from gaia_mcp.contrib.hub.drivers.base import Invocation, Overlay
-    from gaia_mcp.contrib.hub.entries import Limits
-    from gaia_mcp.contrib.hub.tool_server import Tools
 
 
 # In the names of the folders of its runs.

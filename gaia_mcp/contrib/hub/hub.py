@@ -5,7 +5,7 @@ request, and to register tools.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -37,8 +37,6 @@ from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import home_expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from gaia_mcp.config.command import Command
 
 # Each run of an agent is a process of several hundred megabytes.

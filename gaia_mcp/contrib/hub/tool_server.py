@@ -26,7 +26,7 @@ from gaia_mcp.contrib.handlers.adapters import ClientHandler, config_of, wire_re
 from gaia_mcp.contrib.handlers.base import MCPRegistry
 from gaia_mcp.contrib.handlers.handler_manager import MCPManager
 from gaia_mcp.contrib.handlers.router import gaia_name
-from gaia_mcp.contrib.hub.drivers.base import tool_server
+from gaia_mcp.contrib.hub.drivers.base import ToolServer, tool_server
 from gaia_mcp.contrib.hub.entries import HubError
 from gaia_mcp.core.errors import MCPError, NotConnectedError
 from gaia_mcp.core.files import read_file
@@ -41,7 +41,6 @@ from gaia_mcp.toolspec.validation import SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.contrib.hub.drivers.base import ToolServer
 
 # The maximum size of a file that the hub writes: 128 tools with long schemas.
 MAX_BYTES = 64 << 20

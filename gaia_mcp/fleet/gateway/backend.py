@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.config.command import NOTHING, Command
 from gaia_mcp.config.entries import ServerEntry
-from gaia_mcp.config.targets import Remote
+from gaia_mcp.config.targets import Remote, Target
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.core.paths import cache_folder
@@ -25,7 +25,6 @@ from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.targets import Target
     from gaia_mcp.fleet.gateway.questions import ServerRequests
 
 Wire = dict[str, Any]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.core.errors import (
     ArgumentsError,
     DeadlineError,
@@ -23,8 +23,8 @@ from gaia_mcp.core.errors import (
     ResourceUnknownError,
     resource_unknown,
 )
-from gaia_mcp.fleet.gateway.instances import BusyError
-from gaia_mcp.fleet.gateway.questions import Ask, Passed, Runs, asked_of, passed_on
+from gaia_mcp.fleet.gateway.instances import BusyError, Instances
+from gaia_mcp.fleet.gateway.questions import Ask, Passed, Run, Runs, asked_of, passed_on
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SERVER_INFO_KEY, with_meta
 from gaia_mcp.protocol.input_required import (
     ELICIT,
@@ -37,19 +37,15 @@ from gaia_mcp.protocol.input_required import (
 )
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
-from gaia_mcp.server.definitions import well_typed
+from gaia_mcp.server.definitions import Note, well_typed
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.results import checked_block, checked_contents
 
 if TYPE_CHECKING:
-    from gaia_mcp.asking import Call
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.fleet.gateway.backend import Backend
-    from gaia_mcp.fleet.gateway.instances import Instances
-    from gaia_mcp.fleet.gateway.questions import Run
     from gaia_mcp.protocol.events import Progressed
-    from gaia_mcp.server.definitions import Note
 
 # The content of a result of a tool that has none.
 NO_CONTENT: list[Wire] = []

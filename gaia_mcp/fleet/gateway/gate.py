@@ -14,11 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.fleet.gateway.naming import Owner
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.definitions import page_of
-from gaia_mcp.server.provider import RequestError, ToolList, WrappingProvider, all_tools, require_scopes, unknown_tool
+from gaia_mcp.server.provider import (
+    Change,
+    Provider,
+    RequestError,
+    ToolList,
+    WrappingProvider,
+    all_tools,
+    require_scopes,
+    unknown_tool,
+)
 from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.text.redaction import hidden, in_text, looks_secret, masked_value
 from gaia_mcp.text.safe import cut, one_line
@@ -26,8 +35,6 @@ from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefin
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads
 
 if TYPE_CHECKING:
-    from gaia_mcp.asking import Call
-    from gaia_mcp.server.provider import Change, Provider
     from gaia_mcp.storage.output_files import AuditFile
 
 # Returns the owner of a tool by the provider's name for it; None if no known tool has this name.

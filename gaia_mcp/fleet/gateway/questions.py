@@ -13,13 +13,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import Asked
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, MissingCapabilityError, Question, QuestionError
@@ -28,9 +28,6 @@ from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from gaia_mcp.asking import Call
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.events import Progressed
 

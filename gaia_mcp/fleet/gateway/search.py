@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking import Checker
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.definitions import page_of
-from gaia_mcp.server.provider import Change, RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
+from gaia_mcp.server.provider import (
+    Change,
+    Listener,
+    Provider,
+    RequestError,
+    ToolList,
+    WrappingProvider,
+    all_tools,
+    unknown_tool,
+)
 from gaia_mcp.server.results import failure
 from gaia_mcp.text.safe import cut, first_line, one_line
-from gaia_mcp.toolspec.describe import score, search_words, signature
+from gaia_mcp.toolspec.describe import SearchWord, score, search_words, signature
 from gaia_mcp.toolspec.validation import report
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.fleet.gateway.gate import Owners
     from gaia_mcp.protocol.server import Description
-    from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolspec.describe import SearchWord
 
 # Longer texts are shortened: the tool's definition has the full text.
 SIGNATURE_CHARS, DESCRIPTION_CHARS = 200, 120
