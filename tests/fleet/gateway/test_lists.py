@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.asking import Call
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.core.errors import EntryError, NotConnectedError, PeerError
+from gaia_mcp.core.errors import EntryError, PeerError
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, Listing
@@ -385,21 +385,3 @@ def test_a_malformed_definition_hides_no_other(gateway: MakeGateway, front: str)
     assert templates == [{"uriTemplate": "x://{a}", "name": "x://{a}"}]
     assert len(reported) == len(set(reported)) == 8
     assert {"server 'bad': resource 'two' is left out: its URI has no scheme, as notes://1 has"} < set(reported)
-
-
-def test_a_server_that_is_closed_is_not_started() -> None:
-    """Ours: also where its list is requested at that moment, before anything could be stopped."""
-    heard = Heard(lambda _: None, lambda _: None, lambda: None)
-    entry = read_entry("good", script("good_handshake.py"))
-    backend = Backend("good", entry, heard, ServerRequests(Declared({})))
-    made = backend._made
-
-    def made_before_closing() -> Any:
-        server = made()
-        backend.close()
-        return server
-
-    backend._made = made_before_closing  # type: ignore[method-assign]
-    with pytest.raises(NotConnectedError):
-        backend.ready()
-    assert not backend.is_open
