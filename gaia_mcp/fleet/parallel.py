@@ -6,16 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError
+from gaia_mcp.fleet import Observer, close_all
 from gaia_mcp.fleet.session import Answerers, Session
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.fleet import Observer
     from gaia_mcp.protocol.events import Peer
 
 # Each server is one process or several; more than this at once would only delay all of them.
@@ -159,17 +160,7 @@ class _Running:
         with self._lock:
             self._ending = True
         end = time.monotonic() + ENDING_SECONDS
-        while time.monotonic() < end:
-            with self._lock:
-                sessions = list(self._sessions.values())
-            if not sessions:
-                return
-            closing = [
-                threading.Thread(target=session.close, args=(IMPATIENT_GRACE_SECONDS,), daemon=True)
-                for session in sessions
-            ]
-            for thread in closing:
-                thread.start()
-            for thread in closing:
-                thread.join()
+        # Again, for a server that another thread was starting when its session was closed.
+        while (sessions := list(self._sessions.values())) and time.monotonic() < end:
+            close_all([partial(session.close, IMPATIENT_GRACE_SECONDS) for session in sessions], "close")
             time.sleep(ENDING_POLL_SECONDS)
