@@ -24,6 +24,7 @@ from gaia_mcp.core.errors import (
     LocalProtocolError,
     MCPError,
     NotConnectedError,
+    NotSupportedError,
     PeerError,
     ProtocolError,
     RemoteProtocolError,
@@ -36,6 +37,7 @@ from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, is_complete, pause_before, retry_params
 from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
+from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.protocol.tasks import SHORTEST_POLL_SECONDS, Task, is_task, read_task
 from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of
 
@@ -119,6 +121,13 @@ class ClientEngine:
         after `disconnect()`.
         """
         return self._channels.peer
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The capabilities that the server has declared; empty while not connected."""
+        # Read once: another thread may disconnect meanwhile.
+        peer = self.peer
+        return peer.capabilities if peer is not None else {}
 
     def deadline(self) -> Deadline:
         """A new deadline with this client's timeout, which progress may extend."""
@@ -353,6 +362,33 @@ class ClientEngine:
                 hint="ask from a thread of its own",
                 server=self.name,
             )
+
+    def _require(self, kind: str, deadline: Deadline) -> None:
+        self._ready(deadline)
+        if not self._offers(kind):
+            raise NotSupportedError(self.name, kind)
+
+    def _offers(self, kind: str) -> bool:
+        # Read once: another thread may disconnect meanwhile, and the request reports that.
+        peer = self.peer
+        return (
+            peer is None
+            or self._declares_nothing()
+            or not can_declare(peer.version, kind)
+            or kind in capability_names(peer.capabilities)
+        )
+
+    def _offers_tools(self) -> bool:
+        # Small servers that declare no capabilities usually have tools and nothing else.
+        return not self.capabilities or self._offers("tools")
+
+    def _declares_subscriptions(self) -> bool:
+        declared = self.capabilities.get("resources")
+        return self._declares_nothing() or (isinstance(declared, dict) and declared.get("subscribe") is True)
+
+    def _declares_nothing(self) -> bool:
+        """Whether this is a custom transport whose server declares no capabilities at all."""
+        return not self._channels.reconnects and not self.capabilities
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
         import gaia_mcp.client.host as asking  # Few servers ask.

@@ -1,19 +1,29 @@
-"""The client of one server.
+"""The client of one server: its tools, prompts, resources, completions, skills and change notifications.
 
-`FeaturesClient` has the features beside tools, the same in both eras: prompts, resources, completion, skills, change
-notifications. `MCPClient` reports failures as GAIA's documents promise: a bool, an empty list, an `error` key. For
-everything else, and for errors that are raised, see `engine`.
+Sends no request whose capability the server did not declare (specification, lifecycle). How a connection is opened and
+replaced, and what one request may take, is known in `engine`.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.tools import MCPTool, ToolsClient, failure_of, mcp_tool_requires_confirmation
+from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.client.tools import (
+    Completion,
+    MCPTool,
+    failure_of,
+    mcp_tool_requires_confirmation,
+    read_tools,
+    sanitise_server_name,
+)
+from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.core.errors import (
     LocalProtocolError,
@@ -22,11 +32,14 @@ from gaia_mcp.core.errors import (
     NotSupportedError,
     PeerError,
     RemoteProtocolError,
+    ToolExcludedError,
     resource_unknown,
 )
 from gaia_mcp.protocol.envelope import LOG_LEVELS, SKILLS_EXTENSION
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from gaia_mcp.protocol.pagination import Freshness, Pages, freshness
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +50,6 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
@@ -51,30 +63,51 @@ LIST_SECONDS = 5.0
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
 
-class Completion(NamedTuple):
-    """Completions of an argument: at most 100 `values`, of `total` if the server sends that number."""
-
-    values: list[str]
-    total: int | None
-    has_more: bool
+logger = logging.getLogger("gaia_mcp")
 
 
-class FeaturesClient(ToolsClient):
-    """A client for prompts, resources and completions. Every method raises as `open` does, `PeerError` for an error
-    response, and `NotSupportedError` if the server does not declare the capability.
+class MCPClient(ClientEngine):
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. With
+    `debug` every message is logged at DEBUG level, without secrets.
 
-    `on_connection` is called with "opened", also when a lost connection was replaced, and with "disconnected".
+    A tool that `tool_filter` excludes is not listed, and cannot be called. `trusts_hints`: the user trusts the
+    annotations of the server's tools. `revision`, if given, is the only acceptable one; the cached era of the server,
+    in `era_cache`, is ignored then.
 
-    Four attributes are called for the server's notifications, at once and on the thread that reads, so they must not
-    send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the URI of a
+    `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise. All other methods raise as `open` does,
+    `PeerError` for an error response, and `NotSupportedError` if the server does not declare the capability. May be
+    used from several threads at once. `server_info` is the server's last `Implementation`, also after the connection
+    has ended; `peer` exists as long as the connection.
+
+    `on_connection` is called with "opened", also when a lost connection was replaced, and with "disconnected". Four
+    attributes are called for the server's notifications, at once and on the thread that reads, so they must not send
+    requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the URI of a
     subscribed resource; `on_subscription_ended` with the URI of a resource whose subscription has ended;
     `on_not_granted` with the kind of a list whose changes the server declares but did not grant. Some servers announce
     changed lists only to a subscriber: if `on_list_changed` is set after `open`, it is called once the next list has
     been requested.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(
+        self,
+        name: str,
+        transport: MCPTransport,
+        debug: bool = False,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        host: Host | None = None,
+        era_cache: ServerCache | None = None,
+        tool_filter: ToolFilter | None = None,
+        revision: str | None = None,
+        trusts_hints: bool = False,
+    ) -> None:
+        super().__init__(name, transport, debug, timeout=timeout, host=host, era_cache=era_cache, revision=revision)
+        self.tool_filter = tool_filter
+        self.trusts_hints = trusts_hints
+        self.tool_problems: list[str] = []
+        self.all_seen: list[Any] | None = None
+        # The freshness that the server stated for each list, by its method; empty in the handshake era.
+        self.freshness: dict[str, Freshness] = {}
         self.on_connection: OnHeard | None = None
         self.on_list_changed: OnHeard | None = None
         self.on_resource_updated: OnHeard | None = None
@@ -82,7 +115,22 @@ class FeaturesClient(ToolsClient):
         self.on_not_granted: OnHeard | None = None
         self._subscribed: dict[str, Conversation | None] = {}
         self._log_level: str | None = None
+        # Includes those that the filter excludes.
+        self._tools: list[MCPTool] | None = None
+        self._tools_stale_at = math.inf
+        # Of the last connection.
+        self._declares_tools = False
+        # Whether the server may have tools that it does not list.
+        self._has_more_tools = False
         self._channels.on_change = self._heard
+
+    def __repr__(self) -> str:
+        return f"<MCPClient {self.name!r} over {self.transport!r}>"
+
+    @property
+    def prefix(self) -> str:
+        """The server's name as used in the names of its tools."""
+        return sanitise_server_name(self.name)
 
     @property
     def instructions(self) -> str:
@@ -95,6 +143,260 @@ class FeaturesClient(ToolsClient):
         """The revision agreed upon, as "2026-07-28"; None while not connected."""
         peer = self.peer
         return peer.version if peer is not None else None
+
+    @classmethod
+    def from_config(
+        cls,
+        name: str,
+        config: dict[str, Any],
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        debug: bool = False,
+        *,
+        host: Host | None = None,
+        environ: Mapping[str, str] | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+        source: Path | None = None,
+        person: Person | None = None,
+    ) -> MCPClient:
+        """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`, or
+        `url`, `headers`, `oauth`.
+
+        An entry's own `timeout` takes precedence over the argument; `${VAR}` is looked up in `environ`, and left
+        unexpanded in `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
+        `person` grants access to a server behind a URL that requires authorization; without one that is an error,
+        unless the command line has logged in, or `oauth` contains what a program needs to obtain a token.
+        Paths of code in it are relative to the folder of `source`, the file that contains the entry.
+        Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
+        """
+        from gaia_mcp.config.entries import read_entry
+
+        entry = read_entry(name, config, source, keeps_unset=True)
+        if source is not None:
+            entry = entry.in_file(source)
+        return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr, person=person)
+
+    @classmethod
+    def from_entry(
+        cls,
+        entry: ServerEntry,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        debug: bool = False,
+        *,
+        host: Host | None = None,
+        environ: Mapping[str, str] | None = None,
+        era_cache: ServerCache | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+        child: Child | None = None,
+        person: Person | None = None,
+        busy_polls: bool = True,
+    ) -> MCPClient:
+        """A client, not yet connected, for an entry that has been parsed; otherwise as `from_config`.
+
+        `era_cache` stores the era of the server; `child` is its process, if it has been started already. `busy_polls`
+        is that of `StdioTransport`.
+        """
+        from gaia_mcp.client.transports.factory import transport_of
+
+        seconds = entry.request_seconds(timeout)
+        transport = transport_of(
+            entry,
+            seconds,
+            debug,
+            environ=environ,
+            on_stderr=on_stderr,
+            child=child,
+            person=person,
+            busy_polls=busy_polls,
+        )
+        return cls(
+            entry.name,
+            transport,
+            debug,
+            timeout=seconds,
+            host=host,
+            era_cache=era_cache,
+            tool_filter=entry.tool_filter,
+            revision=entry.revision,
+            trusts_hints=entry.trusts_hints,
+        )
+
+    @classmethod
+    def from_command(
+        cls, name: str, command: str, timeout: float = DEFAULT_TIMEOUT_SECONDS, debug: bool = False
+    ) -> MCPClient:
+        """A client, not yet connected, for a command line, which is split into words without a shell; `~`, `$NAME`
+        and `${NAME}` are expanded in them.
+        """
+        from gaia_mcp.client.transports.stdio.transport import StdioTransport
+
+        return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)
+
+    def connect(self) -> bool:
+        """Connect; False on failure, with the reason in `last_error`."""
+        self.last_error = None
+        try:
+            self.open()
+        except _TOLD as error:
+            self.last_error = str(error)
+            logger.warning("MCP server %r: %s", self.name, self.last_error)
+            return False
+        return True
+
+    def disconnect(self) -> None:
+        self._subscribed.clear()
+        self._log_level = None
+        super().disconnect()
+        # Last: pending requests have ended, so nothing that the listener waits for takes long.
+        self._tell(self.on_connection, "disconnected")
+
+    def list_tools(self, refresh: bool = False) -> list[MCPTool]:
+        """The server's tools: the cached ones unless the server has announced a change or `refresh` is set.
+
+        An empty list on failure, with the reason in `last_error`.
+        """
+        self.last_error = None
+        try:
+            return self.fetch_tools(refresh=refresh)
+        except _TOLD as error:
+            self.last_error = str(error)
+            logger.error("failed to list the tools of %r: %s", self.name, self.last_error)
+            return []
+
+    def call_tool(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        *,
+        deadline: Deadline | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The tool's result as the server sent it, or `{"error": "…"}` on failure. A result that reports a failure
+        (`isError`) has the text of its content as `error` too: the documents' programs look for that member alone.
+
+        `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each progress notification;
+        `deadline.cancel()`, in another thread, cancels the call. Raises `NotConnectedError` (a `RuntimeError`) without
+        a connection.
+        """
+        deadline = deadline or self.deadline()
+        try:
+            result = self.call(tool_name, arguments, deadline, on_progress=on_progress)
+        except NotConnectedError:
+            raise
+        except PeerError as error:
+            text = error.text
+            if error.code == INVALID_PARAMS:
+                text = self._format_validation_error(tool_name, text, arguments, deadline)
+            return {"error": text}
+        except _TOLD as error:
+            return {"error": str(error)}
+        return {"error": failure_of(result), **result} if result.get("isError") is True else result
+
+    def create_tool_wrapper(self, tool: MCPTool) -> Callable[..., dict[str, Any]]:
+        """A function that takes the tool's arguments by keyword and returns what `call_tool` returns."""
+
+        def wrapper(**arguments: Any) -> dict[str, Any]:
+            return self.call_tool(tool.name, arguments)
+
+        return wrapper
+
+    def fetch_tools(
+        self, deadline: Deadline | None = None, *, refresh: bool = False, logs_problems: bool = True
+    ) -> list[MCPTool]:
+        """The server's tools, from all pages. The problems of unusable ones are in `tool_problems`, and are logged
+        unless the caller reports them. An empty list, without a request, if the server declares other capabilities but
+        no tools.
+        """
+        deadline = deadline or self.deadline()
+        with self._alone(deadline):
+            changes = self._channels.list_changes
+            if "tools" in changes:
+                self._tools = None
+            if self._tools is None or refresh or time.monotonic() >= self._tools_stale_at:
+                conversation = self._ready(deadline)
+                if not self._offers_tools():
+                    self.tool_problems = []
+                    return []
+                changes.discard("tools")
+                conversation.watch_lists(deadline)
+                definitions = list(self.items("tools/list", deadline))
+                fresh = self.freshness.get("tools/list")
+                self._tools_stale_at = math.inf if fresh is None else time.monotonic() + fresh.ttl_ms / 1000
+                self._tools, problems = read_tools(definitions, self._uses, trusts_hints=self.trusts_hints)
+                left_out = self._channels.conversation.tools_left_out()
+                problems += [f"tool {name!r} is left out: {why}" for name, why in left_out.items() if self._uses(name)]
+                self._has_more_tools = not conversation.lists_tools
+                problems += [UNLISTED] if self._has_more_tools else []
+                self.tool_problems.extend(problems)
+                for problem in problems if logs_problems else ():
+                    logger.warning("MCP server %r: %s", self.name, self.masker().text(one_line(problem)))
+            return self.known_tools()
+
+    def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
+        """The tool of that name, without reading more pages than needed; None if the server has none. If the whole list
+        was read, it is in `all_seen`.
+
+        Raises `ToolExcludedError` for a tool that the filter excludes.
+        """
+        found = self._find_tool(name, deadline or self.deadline())
+        if found is not None:
+            self._check_used(name)
+        return found
+
+    def known_tools(self) -> list[MCPTool]:
+        """The tools listed last, without a request; empty if none were."""
+        return [tool for tool in self.listed_tools() if self._uses(tool.name)]
+
+    def listed_tools(self) -> list[MCPTool]:
+        """As `known_tools`, including those that the filter excludes: for a cache, which outlives the filter."""
+        return list(self._tools or ())
+
+    def call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The tool's result as the server sent it, even if it reports a failure (`isError`). A warning is logged if the
+        structured content does not match the output schema of a listed tool.
+
+        Asks the host for the input that the server requires. A call that may have been sent is never sent again.
+        Raises `ArgumentsError` for arguments that JSON cannot express, `ToolExcludedError` for a tool that the filter
+        excludes, and `NotSupportedError` if the server declares other capabilities but no tools.
+        """
+        deadline = deadline or self.deadline()
+        result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
+        for tool in self._tools or ():
+            if tool.name == tool_name:
+                if tool.output_schema is not None:
+                    self._warn_of_structure(tool_name, tool.output_schema, result, deadline)
+                break
+        return result
+
+    def call_unchecked(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """As `call`, for a caller that validates the structured content itself."""
+        deadline = deadline or self.deadline()
+        if self.tool_filter is not None:
+            self._check_used(tool_name)
+        # A server that declares tools is called at once: that may restart it, and it reports an unknown tool itself.
+        if not self._declares_tools:
+            self._ready(deadline)
+            if not self._offers_tools():
+                raise NotSupportedError(self.name, "tools")
+        params = {"name": tool_name, "arguments": arguments}
+        return self.request("tools/call", params, deadline, on_progress=on_progress)
+
+    def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
+        """The items of one of the paged lists, page by page; problems of the pagination are in `tool_problems`."""
+        yield from self._walk(Pages(method), deadline or self.deadline())
 
     def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
         """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. An empty
@@ -235,16 +537,21 @@ class FeaturesClient(ToolsClient):
         self._subscribed.pop(uri, None)
         self._renewed(lambda conversation: conversation.unsubscribe(uri, deadline), deadline)
 
-    def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
-        conversation = self._channels.conversation
-        try:
-            conversation.subscribe(uri, deadline)
-        except MCPError as error:
-            logger.warning("MCP server %r ended the subscription to %r: %s", self.name, uri, str(error))
-            self._heard(SubscriptionEnded(uri))
-        else:
-            self._subscribed[uri] = conversation
-            self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
+    def _opened(self, deadline: Deadline) -> None:
+        self._declares_tools = "tools" in self.capabilities
+        if self._log_level is not None:
+            with suppress(MCPError):  # As below.
+                self._channels.conversation.want_logs(self._log_level, deadline)
+        if self.on_list_changed is not None:
+            with suppress(MCPError):  # The next request reports what is wrong.
+                self._channels.conversation.watch_lists(deadline)
+        # They were granted on the previous connection.
+        for uri in list(self._subscribed):
+            self._subscribe_again(uri, deadline)
+        self._tell(self.on_connection, "opened")
+
+    def _forget(self) -> None:
+        self._tools = None
 
     def _heard(self, change: Change) -> None:
         if isinstance(change, ListChanged):
@@ -269,25 +576,57 @@ class FeaturesClient(ToolsClient):
         finally:
             self._tellers.discard(threading.get_ident())
 
-    def disconnect(self) -> None:
-        self._subscribed.clear()
-        self._log_level = None
-        super().disconnect()
-        # Last: pending requests have ended, so nothing that the listener waits for takes long.
-        self._tell(self.on_connection, "disconnected")
+    def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
+        conversation = self._channels.conversation
+        try:
+            conversation.subscribe(uri, deadline)
+        except MCPError as error:
+            logger.warning("MCP server %r ended the subscription to %r: %s", self.name, uri, str(error))
+            self._heard(SubscriptionEnded(uri))
+        else:
+            self._subscribed[uri] = conversation
+            self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
 
-    def _opened(self, deadline: Deadline) -> None:
-        super()._opened(deadline)
-        if self._log_level is not None:
-            with suppress(MCPError):  # As below.
-                self._channels.conversation.want_logs(self._log_level, deadline)
-        if self.on_list_changed is not None:
-            with suppress(MCPError):  # The next request reports what is wrong.
-                self._channels.conversation.watch_lists(deadline)
-        # They were granted on the previous connection.
-        for uri in list(self._subscribed):
-            self._subscribe_again(uri, deadline)
-        self._tell(self.on_connection, "opened")
+    def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
+        with self._alone(deadline):
+            if self._tools is not None and "tools" not in self._channels.list_changes:
+                known = next((tool for tool in self._tools if tool.name == name), None)
+                if known is not None or not self._has_more_tools:
+                    return known
+            conversation = self._ready(deadline)
+            if not self._offers_tools():
+                return None
+            pages, seen, found = Pages("tools/list"), [], None
+            for definition in self._walk(pages, deadline):
+                seen.append(definition)
+                if found is None and isinstance(definition, dict) and definition.get("name") == name:
+                    found = definition
+                if found is not None and not pages.done:
+                    break
+            else:
+                self.all_seen = seen
+            if found is None and not conversation.lists_tools:
+                # The call will show whether it exists.
+                found = {"name": name, "inputSchema": {"type": "object"}}
+            if found is None:
+                return None
+            return next(iter(read_tools([found], trusts_hints=self.trusts_hints)[0]), None)
+
+    def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
+        self.tool_problems = []
+        self.freshness.pop(pages.method, None)
+        while not pages.done:
+            try:
+                page = self.request(pages.method, pages.params, deadline)
+            except PeerError:
+                if not pages.is_end_by_error():
+                    raise
+            else:
+                peer = self.peer
+                if peer is not None and (fresh := freshness(peer.version, page)) is not None:
+                    self.freshness[pages.method] = fresh.with_page(self.freshness.get(pages.method))
+                yield from pages.take(page)
+        self.tool_problems.extend(pages.problems)
 
     def _list(self, kind: str, method: str, key: str, deadline: Deadline | None) -> list[dict[str, Any]]:
         deadline = deadline or self.deadline()
@@ -313,221 +652,18 @@ class FeaturesClient(ToolsClient):
             raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
         return result
 
-    def _declares_subscriptions(self) -> bool:
-        declared = self.capabilities.get("resources")
-        return self._declares_nothing() or (isinstance(declared, dict) and declared.get("subscribe") is True)
+    def _uses(self, tool_name: str) -> bool:
+        return self.tool_filter is None or self.tool_filter.allows(tool_name)
 
+    def _check_used(self, tool_name: str) -> None:
+        if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
+            raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
 
-logger = logging.getLogger("gaia_mcp")
+    def _warn_of_structure(self, tool_name: str, schema: Any, result: dict[str, Any], deadline: Deadline) -> None:
+        from gaia_mcp.checking import structure_problem
 
-# The names for which a warning was logged: one each is enough.
-_logged_sanitisations: set[str] = set()
-
-
-def sanitise_server_name(raw: str) -> str:
-    """A server's name as used in the names of its tools, as in GAIA from 0.18 on: in lower case, with "_" for "-" and
-    spaces, and without the word "mcp". "server" if nothing is left.
-    """
-    spelled = raw.strip().lower().replace("-", "_").replace(" ", "_")
-    words = spelled.split("_")
-    if "mcp" not in words:
-        return spelled or "server"
-    found = "_".join(word for word in words if word != "mcp").strip("_") or "server"
-    if raw not in _logged_sanitisations:
-        _logged_sanitisations.add(raw)
-        logger.warning("the tools of MCP server %r are named with the normalised prefix %r", raw, found)
-    return found
-
-
-class MCPClient(FeaturesClient):
-    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. With
-    `debug` every message is logged at DEBUG level, without secrets.
-
-    `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
-    rest raise what is in `gaia_mcp.core.errors`.
-    """
-
-    # Spelled out for `help()` and editors.
-    def __init__(
-        self,
-        name: str,
-        transport: MCPTransport,
-        debug: bool = False,
-        *,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        host: Host | None = None,
-        era_cache: ServerCache | None = None,
-        tool_filter: ToolFilter | None = None,
-        revision: str | None = None,
-        trusts_hints: bool = False,
-    ) -> None:
-        super().__init__(
-            name,
-            transport,
-            debug,
-            timeout=timeout,
-            host=host,
-            era_cache=era_cache,
-            tool_filter=tool_filter,
-            revision=revision,
-            trusts_hints=trusts_hints,
-        )
-
-    @property
-    def prefix(self) -> str:
-        """The server's name as used in the names of its tools."""
-        return sanitise_server_name(self.name)
-
-    def __repr__(self) -> str:
-        return f"<MCPClient {self.name!r} over {self.transport!r}>"
-
-    @classmethod
-    def from_config(
-        cls,
-        name: str,
-        config: dict[str, Any],
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        debug: bool = False,
-        *,
-        host: Host | None = None,
-        environ: Mapping[str, str] | None = None,
-        on_stderr: Callable[[bytes], None] | None = None,
-        source: Path | None = None,
-        person: Person | None = None,
-    ) -> MCPClient:
-        """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`, or
-        `url`, `headers`, `oauth`.
-
-        An entry's own `timeout` takes precedence over the argument; `${VAR}` is looked up in `environ`, and left
-        unexpanded in `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
-        `person` grants access to a server behind a URL that requires authorization; without one that is an error,
-        unless the command line has logged in, or `oauth` contains what a program needs to obtain a token.
-        Paths of code in it are relative to the folder of `source`, the file that contains the entry.
-        Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
-        """
-        from gaia_mcp.config.entries import read_entry
-
-        entry = read_entry(name, config, source, keeps_unset=True)
-        if source is not None:
-            entry = entry.in_file(source)
-        return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr, person=person)
-
-    @classmethod
-    def from_entry(
-        cls,
-        entry: ServerEntry,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        debug: bool = False,
-        *,
-        host: Host | None = None,
-        environ: Mapping[str, str] | None = None,
-        era_cache: ServerCache | None = None,
-        on_stderr: Callable[[bytes], None] | None = None,
-        child: Child | None = None,
-        person: Person | None = None,
-        busy_polls: bool = True,
-    ) -> MCPClient:
-        """A client, not yet connected, for an entry that has been parsed; otherwise as `from_config`.
-
-        `era_cache` stores the era of the server; `child` is its process, if it has been started already. `busy_polls`
-        is that of `StdioTransport`.
-        """
-        from gaia_mcp.client.transports.factory import transport_of
-
-        seconds = entry.request_seconds(timeout)
-        transport = transport_of(
-            entry,
-            seconds,
-            debug,
-            environ=environ,
-            on_stderr=on_stderr,
-            child=child,
-            person=person,
-            busy_polls=busy_polls,
-        )
-        return cls(
-            entry.name,
-            transport,
-            debug,
-            timeout=seconds,
-            host=host,
-            era_cache=era_cache,
-            tool_filter=entry.tool_filter,
-            revision=entry.revision,
-            trusts_hints=entry.trusts_hints,
-        )
-
-    @classmethod
-    def from_command(
-        cls, name: str, command: str, timeout: float = DEFAULT_TIMEOUT_SECONDS, debug: bool = False
-    ) -> MCPClient:
-        """A client, not yet connected, for a command line, which is split into words without a shell; `~`, `$NAME`
-        and `${NAME}` are expanded in them.
-        """
-        from gaia_mcp.client.transports.stdio.transport import StdioTransport
-
-        return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)
-
-    def connect(self) -> bool:
-        """Connect; False on failure, with the reason in `last_error`."""
-        self.last_error = None
-        try:
-            self.open()
-        except _TOLD as error:
-            self.last_error = str(error)
-            logger.warning("MCP server %r: %s", self.name, self.last_error)
-            return False
-        return True
-
-    def list_tools(self, refresh: bool = False) -> list[MCPTool]:
-        """The server's tools: the cached ones unless the server has announced a change or `refresh` is set.
-
-        An empty list on failure, with the reason in `last_error`.
-        """
-        self.last_error = None
-        try:
-            return self.fetch_tools(refresh=refresh)
-        except _TOLD as error:
-            self.last_error = str(error)
-            logger.error("failed to list the tools of %r: %s", self.name, self.last_error)
-            return []
-
-    def call_tool(
-        self,
-        tool_name: str,
-        arguments: dict[str, Any],
-        *,
-        deadline: Deadline | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """The tool's result as the server sent it, or `{"error": "…"}` on failure. A result that reports a failure
-        (`isError`) has the text of its content as `error` too: the documents' programs look for that member alone.
-
-        `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each progress notification;
-        `deadline.cancel()`, in another thread, cancels the call. Raises `NotConnectedError` (a `RuntimeError`) without
-        a connection.
-        """
-        deadline = deadline or self.deadline()
-        try:
-            result = self.call(tool_name, arguments, deadline, on_progress=on_progress)
-        except NotConnectedError:
-            raise
-        except PeerError as error:
-            text = error.text
-            if error.code == INVALID_PARAMS:
-                text = self._format_validation_error(tool_name, text, arguments, deadline)
-            return {"error": text}
-        except _TOLD as error:
-            return {"error": str(error)}
-        return {"error": failure_of(result), **result} if result.get("isError") is True else result
-
-    def create_tool_wrapper(self, tool: MCPTool) -> Callable[..., dict[str, Any]]:
-        """A function that takes the tool's arguments by keyword and returns what `call_tool` returns."""
-
-        def wrapper(**arguments: Any) -> dict[str, Any]:
-            return self.call_tool(tool.name, arguments)
-
-        return wrapper
+        if problem := structure_problem(self.name, tool_name, schema, result, deadline):
+            logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
 
     def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any], deadline: Deadline) -> str:
         try:

@@ -23,7 +23,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.tools import MCPTool
+    from gaia_mcp.client.tools import Completion, MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
