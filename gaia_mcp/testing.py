@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.in_process import MemoryChannel

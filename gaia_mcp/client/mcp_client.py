@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.client.conversation.engine import ChannelTransport, ClientEngine
 from gaia_mcp.client.tools import (
     Completion,
     MCPTool,
@@ -101,7 +101,23 @@ class MCPClient(ClientEngine):
         revision: str | None = None,
         trusts_hints: bool = False,
     ) -> None:
-        super().__init__(name, transport, debug, timeout=timeout, host=host, era_cache=era_cache, revision=revision)
+        if isinstance(transport, ChannelTransport):
+            transport.name = name
+            channels: ChannelTransport = transport
+        else:
+            from gaia_mcp.client.transports.in_process import CustomTransport
+
+            channels = CustomTransport(transport, name=name, timeout=timeout)
+        super().__init__(
+            name,
+            transport,
+            debug,
+            channels=channels,
+            timeout=timeout,
+            host=host,
+            era_cache=era_cache,
+            revision=revision,
+        )
         self.tool_filter = tool_filter
         self.trusts_hints = trusts_hints
         self.tool_problems: list[str] = []

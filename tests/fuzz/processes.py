@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from gaia_mcp.client.conversation.transport import ChannelTransport
+    from gaia_mcp.client.conversation.engine import ChannelTransport
 
 ROOT = Path(__file__).parents[2]
 AGENT = "tests.fuzz.agents:OddAgent"

@@ -1,1 +1,1 @@
-"""The conversation with one server: its state, waiting callers, and the server's requests."""
+"""The conversations with one server: how one is opened and replaced, its callers, and the server's requests."""

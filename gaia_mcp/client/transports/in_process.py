@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gaia_mcp.client.conversation.conversation import Conversation
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, Receiver, encoded
 from gaia_mcp.core.deadline import Deadline

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.text.redaction.masker import Masker

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint

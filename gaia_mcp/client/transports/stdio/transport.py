@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, SteadyThread, Stopped
 from gaia_mcp.client.transports.stdio.child_pipes import CutError, Outbox

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client import engine as module
-from gaia_mcp.client.engine import DeadlineLock
+from gaia_mcp.client.conversation import engine as module
+from gaia_mcp.client.conversation.engine import DeadlineLock
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.transport import StdioTransport

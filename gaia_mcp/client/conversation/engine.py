@@ -1,8 +1,6 @@
 """The engine of a client: one server, reconnected when it has gone, one deadline for each request and its retries.
 
-Also what one request may take: the lock that ends with a deadline, and the call that its server continues as a task,
-polled until its state is final and cancelled if the caller gives up. Raises what is in `gaia_mcp.core.errors`;
-`MCPClient`, built on it, adds what GAIA's documents promise.
+Raises what is in `gaia_mcp.core.errors`; `MCPClient`, built on it, adds what GAIA's documents promise.
 """
 
 from __future__ import annotations
@@ -10,15 +8,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
-from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.conversation.conversation import Conversation, TaskOfCall
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
-from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
+from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, OnProgress, time_ran_out
+from gaia_mcp.core.deadline import (
+    DEFAULT_TIMEOUT_SECONDS,
+    IMPATIENT_GRACE_SECONDS,
+    LONGEST_REQUEST_SECONDS,
+    WAIT_SLICE_SECONDS,
+    Deadline,
+)
 from gaia_mcp.core.errors import (
-    CancelledError,
+    ConnectError,
     ConnectionLostError,
     DeadlineError,
     LocalProtocolError,
@@ -31,32 +35,25 @@ from gaia_mcp.core.errors import (
     ServerExitedError,
     SessionExpiredError,
     StatusError,
-    outcome_unknown,
 )
-from gaia_mcp.protocol.events import Progressed
+from gaia_mcp.protocol.events import Change, ListChanged, Peer
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, is_complete, pause_before, retry_params
 from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.revisions import can_declare, capability_names
-from gaia_mcp.protocol.tasks import SHORTEST_POLL_SECONDS, Task, is_task, read_task
+from gaia_mcp.protocol.tasks import is_task
 from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.client.transports.stdio.child import Stopped
-    from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.input_required import InputRequired
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.text.redaction.masker import Masker
-
-    Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
 
 logger = logging.getLogger("gaia_mcp")
 
 # Read-only requests, which may be sent twice.
 READING = frozenset({*LISTS, "resources/read", "prompts/get", "completion/complete"})
-# A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
-CANCEL_SECONDS = 1.0
 
 
 class ClientEngine:
@@ -73,6 +70,7 @@ class ClientEngine:
         transport: MCPTransport,
         debug: bool = False,
         *,
+        channels: ChannelTransport,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         host: Host | None = None,
         era_cache: ServerCache | None = None,
@@ -92,13 +90,7 @@ class ClientEngine:
         # Replaced by each disconnect(), so that a thread that is connecting notices.
         self._disconnects = object()
         self._lock = DeadlineLock()
-        if isinstance(transport, ChannelTransport):
-            transport.name = name
-            self._channels: ChannelTransport = transport
-        else:
-            from gaia_mcp.client.transports.in_process import CustomTransport
-
-            self._channels = CustomTransport(transport, name=name, timeout=timeout)
+        self._channels = channels
         self._channels.host = self.host
         self._channels.revision = revision
         if debug:
@@ -234,8 +226,6 @@ class ClientEngine:
             if is_complete(result):
                 return result
             if is_task(result):
-                # Imported here: few servers have tasks.
-
                 task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
                 return task.result(deadline, lambda requests: self._answers(requests, deadline), on_progress)
             wanted = self.input_required(result)
@@ -401,6 +391,206 @@ class ClientEngine:
         return are_opened(self.host, error, deadline)
 
 
+class ChannelTransport(MCPTransport):
+    """A transport that calls `new_channel` for each connection.
+
+    `name` is the server's, for messages; `host` answers its requests. `list_changes` contains the lists that the server
+    has announced as changed, "tools", "prompts" or "resources"; `on_change` is called at once with these and with
+    changed resources, on the thread that reads, so it must not send requests. `reconnects` is False if a lost
+    connection must not be opened again automatically. `revision` is the only acceptable one, None for any. `timeout`,
+    in seconds, is for `connect` and for each `send_request`. With `debug` every message is logged. All methods may be
+    called from several threads.
+    """
+
+    def __init__(
+        self,
+        new_channel: Callable[[], Channel],
+        *,
+        name: str = "server",
+        timeout: float,
+        reconnects: bool = True,
+        debug: bool = False,
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.debug = debug
+        self.reconnects = reconnects
+        self.host: Host | None = None
+        self.revision: str | None = None
+        self.list_changes: set[str] = set()
+        self.on_change: OnChange | None = None
+        self._new_channel = new_channel
+        self._conversation: Conversation | None = None
+        # Guards the conversation. Reentrant: a signal handler may run in a thread that holds it already.
+        self._lock = threading.RLock()
+        # Held to connect.
+        self._opening = threading.Lock()
+        self._disconnects = 0
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation, even if it has ended. Raises `NotConnectedError` when there is none."""
+        conversation = self._conversation
+        if conversation is None:
+            raise NotConnectedError(self.name)
+        return conversation
+
+    @property
+    def peer(self) -> Peer | None:
+        """The server as it presented itself; None before the negotiation and after `disconnect`."""
+        return self._conversation.peer if self._conversation is not None else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a version has been agreed on, so that any request may be sent."""
+        conversation = self._conversation
+        return conversation is not None and conversation.is_open
+
+    def is_connected(self) -> bool:
+        """Whether the connection is open and can be read from."""
+        conversation = self._conversation
+        return conversation is not None and conversation.is_connected()
+
+    def connect(self) -> bool:
+        """Connect, without sending anything yet; False if that failed, with the reason in the log.
+
+        Raises `EntryError` (a `ValueError`) for an invalid command line.
+        """
+        try:
+            self.start()
+        except (ConnectError, DeadlineError) as error:
+            logger.warning("MCP server %r: %s", self.name, str(error))
+            return False
+        return True
+
+    def start(self) -> None:
+        """Connect, without sending anything yet. Raises `ConnectError`, `DeadlineError` or `EntryError`."""
+        deadline = Deadline(self.timeout)
+        with self._alone(deadline) as disconnects:
+            if not self.is_connected():
+                self._start(deadline, disconnects, probe=True)
+
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
+        """Connect and agree with the server on a version. `probe=False` sends `initialize` first.
+
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
+        """
+        with self._alone(deadline) as disconnects:
+            conversation = self._conversation
+            if conversation is None or not conversation.is_connected():
+                conversation = self._start(deadline, disconnects, probe=probe)
+            elif conversation.is_open and conversation.peer is not None:
+                return conversation.peer
+            try:
+                return conversation.negotiate(deadline)
+            except ServerExitedError:
+                if not conversation.may_have_ended_on_probe:
+                    raise
+            except DeadlineError:
+                if deadline.expired:
+                    raise
+            # Some servers exit on anything but `initialize`, or never respond again: reconnect, with that first.
+            return self._start(deadline, disconnects, probe=False).negotiate(deadline)
+
+    def recall(self, era: str | None) -> bool:
+        """Set the cached era, a value that `era_of` returned, for the connections from now on; None if it is not known.
+        Returns whether to probe the server.
+        """
+        return era != "handshake"
+
+    def era_of(self, peer: Peer) -> str:
+        """The value to cache, so that the era of the server need not be detected again."""
+        return peer.era
+
+    def disconnect(self, grace_seconds: float | None = None) -> None:
+        """End the connection. May be called twice. `grace_seconds` is for each step of stopping the server; None is the
+        channel's default.
+        """
+        self._disconnects += 1
+        self._stop(grace_seconds)
+
+    def close(self, grace_seconds: float) -> Stopped | None:
+        """As `disconnect`, with `grace_seconds` for each step of ending a process; how it ended, None if none ran."""
+        self.disconnect(grace_seconds)
+        return None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the last process that was ended, None if there was none."""
+        return None
+
+    def masker(self) -> Masker:
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
+        from gaia_mcp.text.redaction.masker import Masker
+
+        return Masker()
+
+    def stderr_tail(self) -> str:
+        """The end of the server's stderr, without secrets."""
+        return ""
+
+    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self.conversation.send_request(method, params, Deadline(self.timeout))
+
+    def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:
+        self.conversation.send_notification(method, params, Deadline(self.timeout))
+
+    @contextmanager
+    def _alone(self, deadline: Deadline) -> Iterator[int]:
+        """Let one thread at a time open a connection, and close it on failure. Yields the number of disconnects before,
+        for `_start`.
+        """
+        disconnects = self._disconnects
+        if not self._opening.acquire(timeout=deadline.remaining()):
+            raise time_ran_out(self.name, deadline, "at its start")
+        try:
+            yield disconnects
+        except BaseException:
+            self._stop(IMPATIENT_GRACE_SECONDS)
+            raise
+        finally:
+            self._opening.release()
+
+    def _start(self, deadline: Deadline, disconnects: int, *, probe: bool) -> Conversation:
+        before = self._conversation
+        self._stop(IMPATIENT_GRACE_SECONDS)
+        self.host = host = self.host or Host()
+        if before is not None and before.peer is None:
+            # A server that ended before it spoke MCP repeats what it wrote.
+            host.forget_strays()
+        conversation = Conversation(
+            self._new_channel(),
+            host,
+            probe=probe,
+            revision=self.revision,
+            on_change=self._changed,
+            debug=self.debug,
+        )
+        with self._lock:
+            self._conversation = conversation
+        if self._disconnects != disconnects:
+            # Another thread has called disconnect(), and found no conversation to end.
+            raise NotConnectedError(self.name)
+        conversation.start(deadline)
+        return conversation
+
+    def _stop(self, grace_seconds: float | None) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        conversation.close(grace_seconds)
+        with self._lock:
+            # Another thread may have opened the next one meanwhile.
+            if self._conversation is conversation:
+                self._conversation = None
+
+    def _changed(self, change: Change) -> None:
+        if isinstance(change, ListChanged):
+            self.list_changes.add(change.kind)
+        if self.on_change is not None:
+            self.on_change(change)
+
+
 class DeadlineLock:
     """Held by one thread at a time, which may acquire it again. After a Ctrl-C at any moment it is not left held."""
 
@@ -450,73 +640,3 @@ class DeadlineLock:
     def _wake(self) -> None:
         with self._free:
             self._free.notify_all()
-
-
-class TaskOfCall:
-    """The task that `server` created for a call of `tool`, as `created` describes it. It is polled on `conversation`:
-    on another connection it would be unknown.
-
-    Raises `RemoteProtocolError` for an invalid description.
-    """
-
-    def __init__(self, server: str, tool: str, conversation: Conversation, created: dict[str, Any]) -> None:
-        self._server = server
-        self._tool = tool
-        self._conversation = conversation
-        self._task = self._read(created)
-        # Each input request is answered once, even if the server still lists it as open.
-        self._answered: set[str] = set()
-
-    def result(self, deadline: Deadline, answers: Answers, on_progress: OnProgress | None) -> dict[str, Any]:
-        """The result of the call, once the task is completed. Each response to a poll extends the deadline.
-
-        `answers` returns the responses to input requests; `on_progress` gets the server's status messages. Raises as a
-        request does, `PeerError` for a failed task, and `CancelledError` for one that the server has cancelled. If the
-        wait ends in any other way, the task is cancelled.
-        """
-        try:
-            reports = 0
-            while True:
-                self._pause(deadline)
-                before, self._task = self._task, self._read(self._ask("tasks/get", deadline))
-                deadline.extend()
-                if self._task.is_final:
-                    break
-                if on_progress is not None and self._task.message not in ("", before.message if reports else ""):
-                    reports += 1
-                    on_progress(Progressed(self._task.id, reports, None, self._task.message))
-                self._answer(deadline, answers)
-        except BaseException as error:
-            with suppress(MCPError):
-                self._ask("tasks/cancel", Deadline(CANCEL_SECONDS))
-            if isinstance(error, MCPError):
-                raise outcome_unknown(error, self._tool) from None
-            raise
-        return self._task.result if self._task.status == "completed" else self._raise_failure()
-
-    def _pause(self, deadline: Deadline) -> None:
-        """Wait until the next poll; raises if the deadline has passed."""
-        # The task is polled before the deadline, however long the poll interval of the server.
-        deadline.sleep(min(self._task.poll_seconds, max(deadline.remaining() / 2, SHORTEST_POLL_SECONDS)))
-        if deadline.expired:
-            raise time_ran_out(self._server, deadline, f"the task of {self._tool!r}")
-
-    def _answer(self, deadline: Deadline, answers: Answers) -> None:
-        wanted = {key: request for key, request in self._task.requests.items() if key not in self._answered}
-        if wanted:
-            self._answered.update(wanted)
-            self._ask("tasks/update", deadline, inputResponses=answers(wanted))
-
-    def _ask(self, method: str, deadline: Deadline, **params: Any) -> dict[str, Any]:
-        return self._conversation.request(method, {"taskId": self._task.id, **params}, deadline)
-
-    def _read(self, described: dict[str, Any]) -> Task:
-        task = read_task(described)
-        if isinstance(task, str):
-            raise outcome_unknown(RemoteProtocolError(self._server, task), self._tool)
-        return task
-
-    def _raise_failure(self) -> NoReturn:
-        if self._task.status == "cancelled":
-            raise outcome_unknown(CancelledError(self._server, f"the task of {self._tool!r}"), self._tool)
-        raise PeerError(self._server, f"tools/call {self._tool!r}", *self._task.error)
