@@ -8,35 +8,35 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from gaia_mcp.client.conversation.engine import ChannelTransport, ClientEngine
+from gaia_mcp.client.conversation.engine import ChannelTransport
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.tools import (
     Completion,
     MCPTool,
     failure_of,
     mcp_tool_requires_confirmation,
+    read_completion,
+    read_items,
     read_tools,
     sanitise_server_name,
 )
 from gaia_mcp.client.transports.base import UNLISTED
-from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import (
     LocalProtocolError,
     MCPError,
     NotConnectedError,
-    NotSupportedError,
     PeerError,
     RemoteProtocolError,
     ToolExcludedError,
     resource_unknown,
 )
 from gaia_mcp.protocol.envelope import LOG_LEVELS, SKILLS_EXTENSION
-from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import ListChanged, NotGranted, ResourceUpdated
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.pagination import Freshness, Pages, freshness
 from gaia_mcp.text.safe import one_line
@@ -44,13 +44,13 @@ from gaia_mcp.text.safe import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.client.conversation.conversation import Conversation
-    from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.http.auth import Person
-    from gaia_mcp.client.transports.stdio.child import Child
+    from gaia_mcp.client.transports.stdio.child import Child, Stopped
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.protocol.events import Change, Peer
     from gaia_mcp.storage.server_cache import ServerCache
+    from gaia_mcp.text.redaction.masker import Masker
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
     OnHeard = Callable[[str], None]
@@ -62,11 +62,10 @@ LIST_SECONDS = 5.0
 # Errors that are returned instead of raised. Anything else is a bug in a program, which its author should see.
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
-
 logger = logging.getLogger("gaia_mcp")
 
 
-class MCPClient(ClientEngine):
+class MCPClient:
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. With
     `debug` every message is logged at DEBUG level, without secrets.
 
@@ -101,23 +100,13 @@ class MCPClient(ClientEngine):
         revision: str | None = None,
         trusts_hints: bool = False,
     ) -> None:
-        if isinstance(transport, ChannelTransport):
-            transport.name = name
-            channels: ChannelTransport = transport
-        else:
-            from gaia_mcp.client.transports.in_process import CustomTransport
-
-            channels = CustomTransport(transport, name=name, timeout=timeout)
-        super().__init__(
-            name,
-            transport,
-            debug,
-            channels=channels,
-            timeout=timeout,
-            host=host,
-            era_cache=era_cache,
-            revision=revision,
-        )
+        self.name = name
+        self.transport = transport
+        self.debug = debug
+        self.timeout = timeout
+        self.host = host or Host()
+        self.server_info: dict[str, Any] = {}
+        self.last_error: str | None = None
         self.tool_filter = tool_filter
         self.trusts_hints = trusts_hints
         self.tool_problems: list[str] = []
@@ -129,16 +118,25 @@ class MCPClient(ClientEngine):
         self.on_resource_updated: OnHeard | None = None
         self.on_subscription_ended: OnHeard | None = None
         self.on_not_granted: OnHeard | None = None
-        self._subscribed: dict[str, Conversation | None] = {}
-        self._log_level: str | None = None
-        # Includes those that the filter excludes.
-        self._tools: list[MCPTool] | None = None
+        self._tools: list[MCPTool] | None = None  # Includes those that the filter excludes.
         self._tools_stale_at = math.inf
-        # Of the last connection.
-        self._declares_tools = False
-        # Whether the server may have tools that it does not list.
-        self._has_more_tools = False
-        self._channels.on_change = self._heard
+        self._declares_tools = False  # On the last connection.
+        self._has_more_tools = False  # Whether there may be tools that are not listed.
+        if isinstance(transport, ChannelTransport):
+            transport.name = name
+            self.engine = transport.engine
+            self.engine.revision = revision
+        else:
+            from gaia_mcp.client.transports.in_process import CustomTransport
+
+            self.engine = CustomTransport(transport, name=name, timeout=timeout).engine
+        self.engine.transport.debug = debug or self.engine.transport.debug
+        self.engine.host = self.host
+        self.engine.era_cache = era_cache if revision is None else None
+        self.engine.on_change = self._changed
+        self.engine.on_forget = self._forget
+        self.engine.on_opened = self._opened
+        self.engine.watches_lists = lambda: self.on_list_changed is not None
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r} over {self.transport!r}>"
@@ -149,16 +147,24 @@ class MCPClient(ClientEngine):
         return sanitise_server_name(self.name)
 
     @property
+    def peer(self) -> Peer | None:
+        """The server as it presented itself; None before `open()` and after `disconnect()`."""
+        return self.engine.peer
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The capabilities that the server has declared; empty while not connected."""
+        return self.engine.capabilities
+
+    @property
     def instructions(self) -> str:
         """The server's instructions for a model's prompt; empty if there are none, and while not connected."""
-        peer = self.peer
-        return peer.instructions if peer is not None else ""
+        return peer.instructions if (peer := self.peer) is not None else ""
 
     @property
     def protocol_version(self) -> str | None:
         """The revision agreed upon, as "2026-07-28"; None while not connected."""
-        peer = self.peer
-        return peer.version if peer is not None else None
+        return peer.version if (peer := self.peer) is not None else None
 
     @classmethod
     def from_config(
@@ -258,12 +264,81 @@ class MCPClient(ClientEngine):
             return False
         return True
 
+    def open(self, deadline: Deadline | None = None) -> Peer:
+        """Connect and agree on a version.
+
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
+        """
+        return self.engine.open(deadline or Deadline(self.timeout))
+
+    def start(self) -> None:
+        """Start the server without sending it anything. Raises `SpawnError`."""
+        self.engine.start()
+
+    def is_connected(self) -> bool:
+        """Whether the connection to the server is open."""
+        return self.engine.transport.is_connected()
+
     def disconnect(self) -> None:
-        self._subscribed.clear()
-        self._log_level = None
-        super().disconnect()
+        """Disconnect from the server and forget its tools. May be called twice."""
+        self.close(None)
+
+    def close(self, grace_seconds: float | None) -> Stopped | None:
+        """As `disconnect`, with `grace_seconds` for each step of ending a process; how that ended, None if none ran."""
+        self.engine.forget()
+        stopped = self.engine.transport.close(grace_seconds)
         # Last: pending requests have ended, so nothing that the listener waits for takes long.
-        self._tell(self.on_connection, "disconnected")
+        self.engine.tell(self.on_connection, "disconnected")
+        return stopped
+
+    def __enter__(self) -> Self:
+        try:
+            self.open()
+        except BaseException:
+            self.disconnect()  # Also after a Ctrl-C that arrived once connected.
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.disconnect()
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the server's process, once it has been ended."""
+        return self.engine.transport.exit_status
+
+    def stderr_tail(self) -> str:
+        """The end of the server's stderr, without secrets."""
+        return self.engine.transport.stderr_tail()
+
+    def masker(self) -> Masker:
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
+        return self.engine.transport.masker()
+
+    def deadline(self) -> Deadline:
+        """A new deadline with this client's timeout, which progress may extend."""
+        return Deadline(self.timeout, ceiling=LONGEST_REQUEST_SECONDS)
+
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The result of any request. Reconnects if the connection was lost, and asks the host for the input that the
+        server requires, including URLs that have to be opened first.
+        """
+        return self.engine.request(method, params, deadline or self.deadline(), on_progress=on_progress)
+
+    def check_alive(self, deadline: Deadline | None = None, *, reconnects: bool = True) -> None:
+        """Check that the server responds. Without `reconnects` it raises why the connection has ended."""
+        deadline = deadline or self.deadline()
+        if reconnects:
+            self.engine.renewed(lambda conversation: conversation.check_alive(deadline), deadline)
+        else:
+            self.engine.conversation.check_alive(deadline)
 
     def list_tools(self, refresh: bool = False) -> list[MCPTool]:
         """The server's tools: the cached ones unless the server has announced a change or `refresh` is set.
@@ -323,13 +398,13 @@ class MCPClient(ClientEngine):
         no tools.
         """
         deadline = deadline or self.deadline()
-        with self._alone(deadline):
-            changes = self._channels.list_changes
+        with self.engine.alone(deadline):
+            changes = self.engine.list_changes
             if "tools" in changes:
                 self._tools = None
             if self._tools is None or refresh or time.monotonic() >= self._tools_stale_at:
-                conversation = self._ready(deadline)
-                if not self._offers_tools():
+                conversation = self.engine.ready(deadline)
+                if not self.engine.offers("tools"):
                     self.tool_problems = []
                     return []
                 changes.discard("tools")
@@ -338,7 +413,7 @@ class MCPClient(ClientEngine):
                 fresh = self.freshness.get("tools/list")
                 self._tools_stale_at = math.inf if fresh is None else time.monotonic() + fresh.ttl_ms / 1000
                 self._tools, problems = read_tools(definitions, self._uses, trusts_hints=self.trusts_hints)
-                left_out = self._channels.conversation.tools_left_out()
+                left_out = self.engine.conversation.tools_left_out()
                 problems += [f"tool {name!r} is left out: {why}" for name, why in left_out.items() if self._uses(name)]
                 self._has_more_tools = not conversation.lists_tools
                 problems += [UNLISTED] if self._has_more_tools else []
@@ -383,11 +458,12 @@ class MCPClient(ClientEngine):
         """
         deadline = deadline or self.deadline()
         result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
-        for tool in self._tools or ():
-            if tool.name == tool_name:
-                if tool.output_schema is not None:
-                    self._warn_of_structure(tool_name, tool.output_schema, result, deadline)
-                break
+        schema = next((tool.output_schema for tool in self._tools or () if tool.name == tool_name), None)
+        if schema is not None:
+            from gaia_mcp.checking import structure_problem
+
+            if problem := structure_problem(self.name, tool_name, schema, result, deadline):
+                logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
         return result
 
     def call_unchecked(
@@ -404,11 +480,9 @@ class MCPClient(ClientEngine):
             self._check_used(tool_name)
         # A server that declares tools is called at once: that may restart it, and it reports an unknown tool itself.
         if not self._declares_tools:
-            self._ready(deadline)
-            if not self._offers_tools():
-                raise NotSupportedError(self.name, "tools")
+            self.engine.require("tools", deadline)
         params = {"name": tool_name, "arguments": arguments}
-        return self.request("tools/call", params, deadline, on_progress=on_progress)
+        return self.engine.request("tools/call", params, deadline, on_progress=on_progress)
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """The items of one of the paged lists, page by page; problems of the pagination are in `tool_problems`."""
@@ -425,7 +499,7 @@ class MCPClient(ClientEngine):
     ) -> dict[str, Any]:
         """A prompt filled with `arguments`, whose values are text: `messages` with `role` and `content`."""
         deadline = deadline or self.deadline()
-        self._require("prompts", deadline)
+        self.engine.require("prompts", deadline)
         params: dict[str, Any] = {"name": name}
         if arguments:
             params["arguments"] = dict(arguments)
@@ -454,7 +528,7 @@ class MCPClient(ClientEngine):
         Raises as `open` does, and `ResourceUnknownError` (a `PeerError`) for one that the server does not have.
         """
         deadline = deadline or self.deadline()
-        self._require("resources", deadline)
+        self.engine.require("resources", deadline)
         try:
             return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
         except PeerError as error:
@@ -493,18 +567,11 @@ class MCPClient(ClientEngine):
         `arguments` are the values of the other arguments that are already known.
         """
         deadline = deadline or self.deadline()
-        self._require("completions", deadline)
+        self.engine.require("completions", deadline)
         params: dict[str, Any] = {"ref": reference, "argument": {"name": argument, "value": value}}
         if arguments:
             params["context"] = {"arguments": dict(arguments)}
-        found = self.request("completion/complete", params, deadline).get("completion")
-        values = found.get("values") if isinstance(found, dict) else None
-        if not isinstance(found, dict) or not isinstance(values, list):
-            raise RemoteProtocolError(self.name, "answered completion/complete without a list of values")
-        total = found.get("total")
-        is_count = isinstance(total, int) and not isinstance(total, bool)
-        texts = [text for text in values if isinstance(text, str)]
-        return Completion(texts, total if is_count else None, found.get("hasMore") is True)
+        return read_completion(self.name, self.request("completion/complete", params, deadline))
 
     def set_log_level(self, level: str, deadline: Deadline | None = None) -> None:
         """Request log messages from `level` upwards, "debug" to "emergency"; the host's `on_log` receives them.
@@ -516,8 +583,12 @@ class MCPClient(ClientEngine):
             raise LocalProtocolError(
                 f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}", server=self.name
             )
-        self.want_logs(level, deadline)
-        self._log_level = level
+        self.engine.set_log_level(level, deadline or self.deadline())
+
+    def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
+        """As `set_log_level`, for the present connection only."""
+        deadline = deadline or self.deadline()
+        self.engine.renewed(lambda conversation: conversation.want_logs(level, deadline), deadline)
 
     def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
         """Call `on_resource_updated` whenever a resource changes, also after the server has been restarted.
@@ -525,92 +596,39 @@ class MCPClient(ClientEngine):
         Subscribing twice has no further effect. Raises as `open` does, `PeerError` for an error response, in particular
         `ResourceUnknownError` for a resource that the server does not have.
         """
-        deadline = deadline or self.deadline()
-        self._require("resources", deadline)
-        if not self._declares_subscriptions():
-            raise NotSupportedError(self.name, "subscriptions")
-        if uri in self._subscribed:
-            return
-        # Before it is granted, since the server may end it right after.
-        self._subscribed[uri] = None
-
-        def subscribe(conversation: Conversation) -> None:
-            # If the session had to be renewed, it has been subscribed again with the others.
-            if self._subscribed.get(uri) is not conversation:
-                conversation.subscribe(uri, deadline)
-
-        try:
-            self._renewed(subscribe, deadline)
-        except BaseException as error:
-            self._subscribed.pop(uri, None)
-            if isinstance(error, PeerError):
-                raise resource_unknown(error, uri) from error.__cause__
-            raise
+        self.engine.subscribe(uri, deadline or self.deadline())
 
     def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
         """End the subscription. Raises as `open` does."""
-        deadline = deadline or self.deadline()
-        self._subscribed.pop(uri, None)
-        self._renewed(lambda conversation: conversation.unsubscribe(uri, deadline), deadline)
-
-    def _opened(self, deadline: Deadline) -> None:
-        self._declares_tools = "tools" in self.capabilities
-        if self._log_level is not None:
-            with suppress(MCPError):  # As below.
-                self._channels.conversation.want_logs(self._log_level, deadline)
-        if self.on_list_changed is not None:
-            with suppress(MCPError):  # The next request reports what is wrong.
-                self._channels.conversation.watch_lists(deadline)
-        # They were granted on the previous connection.
-        for uri in list(self._subscribed):
-            self._subscribe_again(uri, deadline)
-        self._tell(self.on_connection, "opened")
+        self.engine.unsubscribe(uri, deadline or self.deadline())
 
     def _forget(self) -> None:
         self._tools = None
 
-    def _heard(self, change: Change) -> None:
+    def _opened(self, peer: Peer) -> None:
+        self.server_info = peer.info
+        self._declares_tools = "tools" in peer.capabilities
+        self.engine.tell(self.on_connection, "opened")
+
+    def _changed(self, change: Change) -> None:
         if isinstance(change, ListChanged):
-            self._tell(self.on_list_changed, change.kind)
+            self.engine.tell(self.on_list_changed, change.kind)
         elif isinstance(change, ResourceUpdated):
-            self._tell(self.on_resource_updated, change.uri)
+            self.engine.tell(self.on_resource_updated, change.uri)
         elif isinstance(change, NotGranted):
             logger.info("MCP server %r does not announce changes of its %s", self.name, change.kind)
-            self._tell(self.on_not_granted, change.kind)
+            self.engine.tell(self.on_not_granted, change.kind)
         else:
-            self._subscribed.pop(change.uri, None)
-            self._tell(self.on_subscription_ended, change.uri)
-
-    def _tell(self, listener: OnHeard | None, word: str) -> None:
-        if listener is None:
-            return
-        self._tellers.add(threading.get_ident())
-        try:
-            listener(word)
-        except Exception:  # the listener's code; the thread that reads or reconnects must go on
-            logger.exception("a listener of MCP server %r failed", self.name)
-        finally:
-            self._tellers.discard(threading.get_ident())
-
-    def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
-        conversation = self._channels.conversation
-        try:
-            conversation.subscribe(uri, deadline)
-        except MCPError as error:
-            logger.warning("MCP server %r ended the subscription to %r: %s", self.name, uri, str(error))
-            self._heard(SubscriptionEnded(uri))
-        else:
-            self._subscribed[uri] = conversation
-            self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
+            self.engine.tell(self.on_subscription_ended, change.uri)
 
     def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
-        with self._alone(deadline):
-            if self._tools is not None and "tools" not in self._channels.list_changes:
+        with self.engine.alone(deadline):
+            if self._tools is not None and "tools" not in self.engine.list_changes:
                 known = next((tool for tool in self._tools if tool.name == name), None)
                 if known is not None or not self._has_more_tools:
                     return known
-            conversation = self._ready(deadline)
-            if not self._offers_tools():
+            conversation = self.engine.ready(deadline)
+            if not self.engine.offers("tools"):
                 return None
             pages, seen, found = Pages("tools/list"), [], None
             for definition in self._walk(pages, deadline):
@@ -624,9 +642,7 @@ class MCPClient(ClientEngine):
             if found is None and not conversation.lists_tools:
                 # The call will show whether it exists.
                 found = {"name": name, "inputSchema": {"type": "object"}}
-            if found is None:
-                return None
-            return next(iter(read_tools([found], trusts_hints=self.trusts_hints)[0]), None)
+            return next(iter(read_tools([found] if found else [], trusts_hints=self.trusts_hints)[0]), None)
 
     def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
         self.tool_problems = []
@@ -646,18 +662,12 @@ class MCPClient(ClientEngine):
 
     def _list(self, kind: str, method: str, key: str, deadline: Deadline | None) -> list[dict[str, Any]]:
         deadline = deadline or self.deadline()
-        self._ready(deadline)
-        if not self._offers(kind):
+        conversation = self.engine.ready(deadline)
+        if not self.engine.offers(kind):
             return []
         if self.on_list_changed is not None:
-            self._channels.conversation.watch_lists(deadline)  # First, so that no change is missed in between.
-        found = []
-        problems = []
-        for number, item in enumerate(self.items(method, deadline), 1):
-            if isinstance(item, dict) and isinstance(item.get(key), str):
-                found.append(item)
-            else:
-                problems.append(f"item {number} of {method} has no {key}")
+            conversation.watch_lists(deadline)  # First, so that no change is missed in between.
+        found, problems = read_items(self.items(method, deadline), method, key)
         self.tool_problems.extend(problems)
         return found
 
@@ -674,12 +684,6 @@ class MCPClient(ClientEngine):
     def _check_used(self, tool_name: str) -> None:
         if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
             raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
-
-    def _warn_of_structure(self, tool_name: str, schema: Any, result: dict[str, Any], deadline: Deadline) -> None:
-        from gaia_mcp.checking import structure_problem
-
-        if problem := structure_problem(self.name, tool_name, schema, result, deadline):
-            logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
 
     def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any], deadline: Deadline) -> str:
         try:

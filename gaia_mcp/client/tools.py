@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gaia_mcp.core.errors import RemoteProtocolError
 from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.schema import (
     choices_of,
@@ -179,12 +180,38 @@ def read_tools(
     return tools, list(dict.fromkeys(problems))
 
 
+def read_items(items: Iterable[Any], method: str, key: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The usable items of a list other than that of the tools, each of which has a `key`, and messages about the
+    unusable ones.
+    """
+    found: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for number, item in enumerate(items, 1):
+        if isinstance(item, dict) and isinstance(item.get(key), str):
+            found.append(item)
+        else:
+            problems.append(f"item {number} of {method} has no {key}")
+    return found, problems
+
+
 class Completion(NamedTuple):
     """Completions of an argument: at most 100 `values`, of `total` if the server sends that number."""
 
     values: list[str]
     total: int | None
     has_more: bool
+
+
+def read_completion(server: str, result: dict[str, Any]) -> Completion:
+    """The completions in a result of `completion/complete`. Raises `RemoteProtocolError`."""
+    found = result.get("completion")
+    values = found.get("values") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(values, list):
+        raise RemoteProtocolError(server, "answered completion/complete without a list of values")
+    total = found.get("total")
+    is_count = isinstance(total, int) and not isinstance(total, bool)
+    texts = [text for text in values if isinstance(text, str)]
+    return Completion(texts, total if is_count else None, found.get("hasMore") is True)
 
 
 # The names for which a warning was logged: one each is enough.

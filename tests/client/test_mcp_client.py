@@ -8,23 +8,42 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient, sanitise_server_name
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.core.errors import (
     ArgumentsError,
     EntryError,
+    NotConnectedError,
     PeerError,
+    ProtocolError,
+    ServerExitedError,
     VariableUnsetError,
 )
 from tests.client.conftest import SERVERS, Started, error_of, text_of
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import error, result
 from tests.processes import living_with
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.client.conftest import Started
+    from tests.client.eras import StartTalk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.client.conftest import Started
+    from tests.client.eras import StartTalk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.client.eras import StartTalk
+
+GOOD = ["good_handshake", "good_stateless"]
 
 
 def calls(started: Started, server: str) -> list[str]:
@@ -300,14 +319,6 @@ def test_the_prefix_of_tool_names_is_the_sanitised_server_name() -> None:
     assert {name: MCPClient.from_command(name, "server").prefix for name in prefixes} == prefixes
 
 
-def test_a_shortened_server_name_is_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
-    """GAIA, from 0.18 on."""
-    for name in ("mcp-once", "mcp-once", "never"):
-        sanitise_server_name(name)
-
-    assert [record.args for record in caplog.records] == [("mcp-once", "once")]
-
-
 def test_an_agent_is_looked_up_beside_the_configuration_file(tmp_path: Path) -> None:
     """Ours: as the commands do, whatever the working directory is."""
     entry = {"agent": "mine.py"}
@@ -317,3 +328,82 @@ def test_an_agent_is_looked_up_beside_the_configuration_file(tmp_path: Path) -> 
 
     assert isinstance(client.transport, StdioTransport)
     assert str(tmp_path / "mine.py") in (client.transport.args or [])
+
+
+def test_starting_a_server_sends_no_message(start_server: Started) -> None:
+    """Ours: a process may warm up while a program does something else."""
+    client = start_server("good_handshake", is_open=False)
+
+    client.start()
+    assert client.is_connected()
+    assert start_server.notes("good_handshake") == []
+    client.open()
+
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+def test_the_exit_status_and_stderr_of_the_process_are_available(start_server: Started) -> None:
+    """Ours: the secrets of the entry are masked in the stderr log."""
+    client = start_server("floods_stderr", env={"TOKEN": "again and"})
+    assert "again and" in client.masker().secrets
+    wait_until(lambda: "**** again" in client.stderr_tail())
+    assert client.exit_status is None
+
+    stopped = client.close(PATIENCE_SECONDS)
+
+    assert stopped is not None
+    assert client.exit_status == stopped.returncode == 0
+    assert client.close(5) is None
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_a_server_that_responds_to_a_ping_is_alive(start_server: Started, server: str) -> None:
+    """Spec, ping and discover."""
+    start_server(server).check_alive()
+
+
+def test_an_exited_server_is_an_error_if_reconnecting_is_not_allowed(start_server: Started) -> None:
+    """Ours: a program that monitors a server needs the reason for its exit."""
+    client = start_server("good_handshake")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    with pytest.raises(ServerExitedError):
+        client.check_alive(reconnects=False)
+
+    client.check_alive()
+    assert start_server.notes("good_handshake").count("initialize") == 2
+
+
+def test_log_messages_reach_the_host(start_server: Started) -> None:
+    """Spec, logging."""
+    heard: list[Any] = []
+    client = start_server("good_handshake", host=Host(on_log=lambda *message: heard.append(message)))
+
+    client.want_logs("info")
+    client.call("log", {})
+
+    assert heard == [("warning", "l", "hot")]
+    assert "logging/setLevel" in start_server.notes("good_handshake")
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_a_with_block_connects_and_disconnects(start_server: Started, server: str) -> None:
+    """Ours: a program cannot forget to disconnect then."""
+    with start_server(server, is_open=False) as client:
+        assert text_of(client.call("echo", {})) == {}
+        assert client.peer is not None
+
+    assert client.is_connected() is False
+
+
+def test_a_with_block_that_fails_to_connect_leaves_no_connection(start_server: Started) -> None:
+    """Ours: Python does not call `__exit__` then, so `__enter__` must end the server."""
+    client = start_server("wrong_version", is_open=False)
+
+    with pytest.raises(ProtocolError), client:
+        pass
+
+    assert client.is_connected() is False

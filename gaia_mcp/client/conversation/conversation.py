@@ -75,6 +75,8 @@ class Conversation:
         on_change: OnChange = lambda _: None,
         debug: bool = False,
     ) -> None:
+        # Whether `close` has ended it. Other threads may look at it.
+        self.is_closed = False
         self._channel = channel
         self._name = channel.name
         capabilities = {**(host.capabilities() if channel.listens else {}), "extensions": dict(EXTENSIONS)}
@@ -91,7 +93,8 @@ class Conversation:
     @property
     def peer(self) -> Peer | None:
         """The server as it presented itself; None before the negotiation."""
-        return self._connection.peer
+        peer, dialect = self._connection.peer, self._channel.dialect
+        return peer._replace(era=dialect) if peer is not None and dialect else peer
 
     @property
     def may_have_ended_on_probe(self) -> bool:
@@ -105,14 +108,18 @@ class Conversation:
     def is_open(self) -> bool:
         """Whether a version has been agreed on, so that any request may be sent."""
         dispatcher = self._dispatcher
-        return dispatcher.is_open and dispatcher.lost is None and self._channel.is_running()
+        return dispatcher.is_open and dispatcher.lost is None and not self.is_closed and self._channel.is_running()
 
     def is_connected(self) -> bool:
         """Whether the connection is open."""
         return self._dispatcher.lost is None and self._channel.is_running()
 
-    def start(self, deadline: Deadline) -> None:
-        """Start the channel, without sending anything. Raises `ConnectError` or `DeadlineError`."""
+    def start(self, deadline: Deadline, *, is_negotiated: bool = False) -> None:
+        """Start the channel, without sending anything. `is_negotiated` means that requests may be sent at once.
+
+        Raises `ConnectError` or `DeadlineError`.
+        """
+        self._dispatcher.is_open = is_negotiated
         self._channel.start(self._dispatcher, deadline)
 
     def negotiate(self, deadline: Deadline) -> Peer:
@@ -136,8 +143,8 @@ class Conversation:
         finally:
             dispatcher.opening = None
             deadline.forget(waiter.wake)
-        if isinstance(outcome, Opened):
-            return outcome.peer
+        if isinstance(outcome, Opened) and (peer := self.peer) is not None:
+            return peer
         if outcome is None:
             # A program that writes other output to stdout is usually not slow, but not an MCP server.
             case = "not-mcp" if dispatcher.noise() else self._channel.silence_case
@@ -168,6 +175,7 @@ class Conversation:
     def close(self, grace_seconds: float | None) -> None:
         """End it. May be called twice; never raises."""
         self._channel.close(grace_seconds)
+        self.is_closed = True
 
     # Requests.
 

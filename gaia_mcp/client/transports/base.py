@@ -92,6 +92,8 @@ class Channel(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # The name of the dialect that it has in place of MCP.
+        self.dialect = ""
 
     @abstractmethod
     def start(self, receiver: Receiver, deadline: Deadline) -> None:

@@ -3,8 +3,6 @@
 A program's own `MCPTransport`, with a conversation over it: each request is one call of its `send_request`, it enforces
 its own timeout, and nothing but responses arrives. And `MemoryChannel`, whose other end is a function, for tests and
 for an agent in the same program.
-
-It enforces its own timeout, and nothing but responses arrives.
 """
 
 from __future__ import annotations
@@ -14,11 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.conversation.engine import ChannelTransport
-from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, Receiver, encoded
-from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
@@ -29,8 +24,8 @@ from gaia_mcp.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.text.redaction.masker import Masker
 
@@ -42,44 +37,20 @@ DOCUMENTED_VERSION = "1.0.0"
 class CustomTransport(ChannelTransport):
     """Adapts `transport` for the client. If it has been connected already, it needs no negotiation."""
 
+    is_custom = True
+
     def __init__(self, transport: MCPTransport, *, name: str, timeout: float) -> None:
-        super().__init__(lambda: CustomChannel(self.name, transport), name=name, timeout=timeout, reconnects=False)
+        super().__init__(lambda: CustomChannel(self.name, transport), name=name, timeout=timeout)
         self._transport = transport
-
-    @property
-    def conversation(self) -> Conversation:
-        if self._conversation is None:
-            self._conversation = self._new_conversation(is_connected=True)
-        return self._conversation
-
-    @property
-    def is_open(self) -> bool:
-        return self.is_connected()
 
     def is_connected(self) -> bool:
         return bool(self._transport.is_connected())
 
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
-        with self._alone(deadline):
-            # A transport that does not connect has nothing to disconnect.
-            self._conversation = None
-            self._conversation = self._new_conversation(is_connected=False)
-            return self._conversation.negotiate(deadline)
+    def connected_channel(self) -> Channel | None:
+        return CustomChannel(self.name, self._transport, is_connected=True) if self.is_connected() else None
 
-    def disconnect(self, grace_seconds: float | None = None) -> None:  # noqa: ARG002
-        # Also without a conversation: it may have been connected already.
+    def release(self) -> None:
         self._transport.disconnect()
-        self._conversation = None
-
-    def _stop(self, grace_seconds: float | None) -> None:
-        if self._conversation is not None:
-            self.disconnect(grace_seconds)
-
-    def _new_conversation(self, *, is_connected: bool) -> Conversation:
-        channel = CustomChannel(self.name, self._transport, is_connected=is_connected)
-        conversation = Conversation(channel, self.host or Host(), probe=False, debug=self.debug)
-        conversation.start(Deadline(self.timeout))
-        return conversation
 
 
 class CustomChannel(Channel):
@@ -98,7 +69,8 @@ class CustomChannel(Channel):
     def start(self, receiver: Receiver, deadline: Deadline) -> None:  # noqa: ARG002
         self._receiver = receiver
         with self._own_code("at its start"):
-            if not (self._is_connected or self._transport.connect()):
+            self._is_connected = self._is_connected or self._transport.connect()
+            if not self._is_connected:
                 raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
 
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:  # noqa: ARG002
@@ -127,7 +99,9 @@ class CustomChannel(Channel):
         return NotConnectedError(self.name)
 
     def close(self, grace_seconds: float | None) -> None:  # noqa: ARG002
-        self._transport.disconnect()
+        # A transport that does not connect has nothing to disconnect.
+        if self._is_connected:
+            self._transport.disconnect()
 
     def _answer(self, method: str, response: Any) -> dict[str, Any]:
         """The `result` or `error` of a response, with the members that the documents' transports leave out."""

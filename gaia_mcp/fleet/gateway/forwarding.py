@@ -110,11 +110,11 @@ class Rounds:
             client = backend.ready().client
             backend.want_logs(client, self._call.log_level)
             try:
-                return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+                return client.engine.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
             except PeerError as error:
                 if not self._have_opened(error, ask):
                     raise
-            return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+            return client.engine.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
 
     def _have_opened(self, error: PeerError, ask: Ask) -> bool:
         """Whether the user has accepted every URL elicitation that `error` requires; False if it requires none."""
@@ -134,12 +134,12 @@ class Rounds:
             if isinstance(required, dict):
                 return required
             if not required.requests:
-                client.pause_before(number, self._method, self._deadline)
+                client.engine.pause_before(number, self._method, self._deadline)
             # The server's keys name the questions, with a prefix if an earlier round trip had the same key.
             prefix = f"{number}." if names & required.requests.keys() else ""
             names.update(required.requests)
             asking = retry_params(self._params, required, self._answers(prefix, required.requests))
-        raise client.too_many_round_trips()
+        raise client.engine.too_many_round_trips()
 
     def _about_client(self) -> Wire:
         """The members of a stateless request's `_meta` that depend on the gateway's client."""
@@ -169,11 +169,11 @@ class Rounds:
     def _round_trip(self, client: MCPClient, asking: Wire) -> InputRequired | Wire | str:
         """The required input, the result, or the id of the run that will have the result."""
         reports = self._wanted_reports()
-        result, conversation = client.round_trip(self._method, asking, self._deadline, on_progress=reports)
+        result, conversation = client.engine.round_trip(self._method, asking, self._deadline, on_progress=reports)
         if is_complete(result):
             return result
         if not is_task(result):
-            return client.input_required(result)
+            return client.engine.input_required(result)
         from gaia_mcp.client.conversation.conversation import TaskOfCall
 
         task = TaskOfCall(client.name, str(self._params.get("name")), conversation, result)

@@ -349,8 +349,7 @@ def test_a_response_after_the_timeout_is_ignored() -> None:
 
     talk.arrives(result(talk.sent[0], {}))
 
-    assert talk.host is not None
-    assert talk.host.strays == []
+    assert talk.engine.host.strays == []
     talk.check_alive(Deadline(5))
 
 
@@ -602,7 +601,7 @@ def test_list_changed_and_updated_notifications_are_passed_on() -> None:
     """Spec, server features: changes of lists, and of subscribed resources."""
     changes: list[Any] = []
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
-    talk.on_change = changes.append
+    talk.engine.on_change = changes.append
     talk.conversation.subscribe(URI, Deadline(5))
 
     talk.arrives(changed("prompts"))

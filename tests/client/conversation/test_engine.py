@@ -74,26 +74,6 @@ def test_disconnecting_clears_the_peer_and_preserves_server_info(start_server: S
     assert client.peer is not None
 
 
-@pytest.mark.parametrize("server", GOOD)
-def test_a_with_block_connects_and_disconnects(start_server: Started, server: str) -> None:
-    """Ours: a program cannot forget to disconnect then."""
-    with start_server(server, is_open=False) as client:
-        assert text_of(client.call("echo", {})) == {}
-        assert client.peer is not None
-
-    assert client.is_connected() is False
-
-
-def test_a_with_block_that_fails_to_connect_leaves_no_connection(start_server: Started) -> None:
-    """Ours: Python does not call `__exit__` then, so `__enter__` must end the server."""
-    client = start_server("wrong_version", is_open=False)
-
-    with pytest.raises(ProtocolError), client:
-        pass
-
-    assert client.is_connected() is False
-
-
 def test_a_request_before_connecting_is_a_not_connected_error(start_server: Started) -> None:
     """GAIA's documents: RuntimeError, "Not connected"."""
     client = start_server("good_handshake", is_open=False)
@@ -103,34 +83,6 @@ def test_a_request_before_connecting_is_a_not_connected_error(start_server: Star
     with pytest.raises(NotConnectedError):
         client.check_alive()
     assert start_server.notes("good_handshake") == []
-
-
-def test_starting_a_server_sends_no_message(start_server: Started) -> None:
-    """Ours: a process may warm up while a program does something else."""
-    client = start_server("good_handshake", is_open=False)
-
-    client.start()
-    assert client.is_connected()
-    assert start_server.notes("good_handshake") == []
-    client.open()
-
-    assert start_server.notes("good_handshake").count("initialize") == 1
-
-
-def test_the_exit_status_and_stderr_of_the_process_are_available(start_server: Started) -> None:
-    """Ours: the secrets of the entry are masked in the stderr log."""
-    client = start_server("floods_stderr", env={"TOKEN": "again and"})
-    assert "again and" in client.masker().secrets
-    wait_until(lambda: "**** again" in client.stderr_tail())
-    assert client.exit_status is None
-
-    stopped = client.close(PATIENCE_SECONDS)
-
-    assert stopped is not None
-    assert client.exit_status == stopped.returncode == 0
-    assert client.close(5) is None
-    with pytest.raises(NotConnectedError):
-        client.call("echo", {})
 
 
 def test_debug_logs_every_message(caplog: pytest.LogCaptureFixture) -> None:
@@ -274,7 +226,7 @@ def test_waiting_for_a_thread_that_connects_ends_with_the_deadline(start_server:
     client = start_server("good_handshake")
     is_over = threading.Event()
 
-    with ThreadPoolExecutor(1) as pool, client._alone(Deadline(5)):
+    with ThreadPoolExecutor(1) as pool, client.engine.alone(Deadline(5)):
         waiting = pool.submit(client.fetch_tools, deadline_until(is_over.is_set))
         assert not waiting.done()
         is_over.set()
@@ -358,19 +310,36 @@ def test_a_refused_revision_is_an_error_if_no_other_is_supported() -> None:
         assert (data, len(talk.channels), talk.methods().count("tools/call")) == (data, times, times)
 
 
-@pytest.mark.parametrize(("reconnects", "revision"), [(False, None), (True, "2026-07-28")])
-def test_a_refused_revision_is_an_error_if_no_other_is_allowed(reconnects: bool, revision: str | None) -> None:
-    """Ours: the entry fixes the revision, or the server must not be started again."""
+def test_a_refused_revision_is_an_error_if_the_entry_fixes_it() -> None:
+    """Ours: a person who names a revision wants no other."""
     data = {"supported": ["2025-11-25"]}
     talk = Talk(scripted("2026-07-28", lambda asked: [error(asked, -32022, "no", data=data)]))
-    talk.reconnects = reconnects
-    client = MCPClient("odd", talk, revision=revision)
+    client = MCPClient("odd", talk, revision="2026-07-28")
     client.open()
 
     with pytest.raises(PeerError):
         client.call("echo", {})
 
     assert len(talk.channels) == 1
+
+
+def test_a_custom_transport_is_not_connected_again_for_another_revision() -> None:
+    """Ours: it is for the program to connect it."""
+
+    class Refusing(Scripted):
+        def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+            if method == "tools/call":
+                return {"error": {"code": -32022, "message": "no", "data": {"supported": ["2025-06-18"]}}}
+            return super().send_request(method, params)
+
+    transport = Refusing()
+    client = MCPClient("own", transport)
+    client.open()
+
+    with pytest.raises(PeerError):
+        client.call("echo", {})
+
+    assert transport.connected
 
 
 def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Started) -> None:
@@ -412,11 +381,11 @@ def test_a_disconnected_client_does_not_reconnect(start_server: Started) -> None
 def test_a_server_started_while_another_thread_disconnects_is_closed(start_server: Started) -> None:
     """Ours: no caller would close it later."""
     client = start_server("good_handshake")
-    seen = client._disconnects
+    seen = client.engine._disconnects
     client.disconnect()
 
     with pytest.raises(NotConnectedError):
-        client._open(Deadline(20), seen)
+        client.engine._open(Deadline(20), seen)
     assert client.is_connected() is False
 
 
@@ -450,37 +419,6 @@ def test_a_disconnect_while_the_era_is_written_is_not_undone(start_server: Start
     with pytest.raises(NotConnectedError):
         client.call("echo", {})
     assert start_server.notes("good_handshake").count("initialize") == 1
-
-
-@pytest.mark.parametrize("server", GOOD)
-def test_a_server_that_responds_to_a_ping_is_alive(start_server: Started, server: str) -> None:
-    """Spec, ping and discover."""
-    start_server(server).check_alive()
-
-
-def test_an_exited_server_is_an_error_if_reconnecting_is_not_allowed(start_server: Started) -> None:
-    """Ours: a program that monitors a server needs the reason for its exit."""
-    client = start_server("good_handshake")
-    with pytest.raises(ServerExitedError):
-        client.call("die", {})
-
-    with pytest.raises(ServerExitedError):
-        client.check_alive(reconnects=False)
-
-    client.check_alive()
-    assert start_server.notes("good_handshake").count("initialize") == 2
-
-
-def test_log_messages_reach_the_host(start_server: Started) -> None:
-    """Spec, logging."""
-    heard: list[Any] = []
-    client = start_server("good_handshake", host=Host(on_log=lambda *message: heard.append(message)))
-
-    client.want_logs("info")
-    client.call("log", {})
-
-    assert heard == [("warning", "l", "hot")]
-    assert "logging/setLevel" in start_server.notes("good_handshake")
 
 
 # Cancelling.
@@ -599,7 +537,7 @@ def test_a_request_that_waits_for_the_lock_can_be_cancelled(start_server: Starte
     client = start_server("offers", ERAS[0])
     deadline = client.deadline()
 
-    with client._alone(client.deadline()):
+    with client.engine.alone(client.deadline()):
         thread, outcomes = in_thread(lambda: client.fetch_tools(deadline))
         # A thread that waits for the lock is woken by its deadline.
         wait_until(lambda: deadline._listeners)

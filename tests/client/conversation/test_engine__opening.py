@@ -8,16 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.host import Host
+from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.core.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
+from gaia_mcp.core.errors import (
+    ConnectError,
+    DeadlineError,
+    NotConnectedError,
+    PeerError,
+    ServerExitedError,
+    VersionError,
+)
 from gaia_mcp.protocol.events import ResourceUpdated
 from tests.client.eras import URI, scripted, updated
+from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
     Impatient,
     Message,
     Reading,
     Talk,
+    error,
     handshake,
     in_thread,
     opened,
@@ -27,7 +37,10 @@ from tests.client.transports.talk import (
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gaia_mcp.client.transports.base import Receiver
+    from gaia_mcp.core.errors import MCPError
 
 
 def test_list_changes_are_recorded_for_their_own_connection() -> None:
@@ -35,26 +48,26 @@ def test_list_changes_are_recorded_for_their_own_connection() -> None:
     host = Host()
     talk, other = opened(host=host), opened(host=host)
     heard: list[str] = []
-    talk.on_change = lambda change: heard.append(change.kind)
+    talk.engine.on_change = lambda change: heard.append(change.kind)
 
     for kind in ("tools", "prompts", "tools"):
         talk.arrives({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
     other.arrives({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
 
-    assert (talk.list_changes, heard) == ({"tools", "prompts"}, ["tools", "prompts", "tools"])
-    assert other.list_changes == {"resources"}
+    assert (talk.engine.list_changes, heard) == ({"tools", "prompts"}, ["tools", "prompts", "tools"])
+    assert other.engine.list_changes == {"resources"}
 
 
 def test_a_resource_update_is_passed_on_and_changes_no_list() -> None:
     """Spec, resources: the content has changed, not the list."""
     changes: list[Any] = []
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
-    talk.on_change = changes.append
+    talk.engine.on_change = changes.append
     talk.conversation.subscribe(URI, Deadline(5))
 
     talk.arrives(updated(URI))
 
-    assert (changes, talk.list_changes) == ([ResourceUpdated(URI)], set())
+    assert (changes, talk.engine.list_changes) == ([ResourceUpdated(URI)], set())
 
 
 def test_a_late_end_of_an_old_channel_does_not_affect_the_next() -> None:
@@ -125,7 +138,7 @@ def test_a_failed_connect_returns_false(caplog: pytest.LogCaptureFixture) -> Non
     assert talk.connect() is False
     assert caplog.messages == ["MCP server 'server': nobody home"]
     with pytest.raises(ConnectError):
-        talk.start()
+        talk.engine.start()
 
 
 def test_requests_and_notifications_have_the_timeout_of_the_transport() -> None:
@@ -186,18 +199,18 @@ def test_a_server_that_is_silent_after_the_probe_is_restarted_with_the_handshake
 def test_stray_output_before_a_restart_is_discarded() -> None:
     """Ours: a restarted server prints the same lines again, and they would be reported twice."""
     talk = Talk(lambda message: handshake(message) if len(talk.channels) == 2 else [], channel=Reading)
-    talk.host = Host()
-    talk.host.strayed("not JSON", "Usage: x --stdio")
+    talk.engine.host = Host()
+    talk.engine.host.strayed("not JSON", "Usage: x --stdio")
 
     talk.open(probe=True, deadline=Impatient(16))
 
-    assert talk.host.noise() == ""
+    assert talk.engine.host.noise() == ""
 
 
 def test_only_a_fixed_revision_is_negotiated() -> None:
     """IO-10, ours: a server that does not support it is an error, whatever else it supports."""
     talk = Talk(handshake)
-    talk.revision = "2025-06-18"
+    talk.engine.revision = "2025-06-18"
 
     with pytest.raises(VersionError):
         talk.open(probe=True, deadline=Deadline(5))
@@ -210,7 +223,7 @@ def test_one_thread_at_a_time_opens_a_connection() -> None:
     thread, outcomes = in_thread(lambda: talk.open(probe=False, deadline=Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
 
-    with pytest.raises(DeadlineError, match="at its start"):
+    with pytest.raises(DeadlineError, match="another thread's request"):
         talk.open(probe=False, deadline=Deadline(0))
     talk.arrives(handshake(talk.sent[0])[0])
     thread.join(PATIENCE_SECONDS)
@@ -227,7 +240,7 @@ def test_a_disconnect_during_connecting_leaves_no_connection() -> None:
         talk.disconnect()
         return make()
 
-    talk._new_channel = disconnected_meanwhile
+    talk.new_channel = disconnected_meanwhile
 
     with pytest.raises(NotConnectedError):
         talk.open(probe=True, deadline=Deadline(5))
@@ -275,3 +288,50 @@ def test_the_cached_era_decides_whether_a_server_is_probed(version: str) -> None
     assert talk.recall(peer.era) is (peer.era == "stateless")
     assert talk.recall(None)
     talk.disconnect()
+
+
+class Alternative(Talk):
+    """A transport that has two other ways to connect."""
+
+    way = 0
+
+    def alternatives(self, error: MCPError) -> Iterator[None]:
+        for self.way in (1, 2):
+            yield
+        self.way = 0
+
+
+@pytest.mark.parametrize("working", [2, 3, 4])
+def test_the_other_ways_of_a_transport_are_tried_in_turn(working: int) -> None:
+    """Ours: until one works. If none does, the error of the first way is reported."""
+
+    def script(message: Message) -> list[Message]:
+        if len(talk.channels) == working:
+            return handshake(message)
+        return [error(message, -32600 - len(talk.channels), "no")] if "id" in message else []
+
+    talk = Alternative(script)
+    client = MCPClient("s", talk)
+
+    if works := working <= 3:
+        assert client.open().era == "handshake"
+    else:
+        with pytest.raises(PeerError) as caught:
+            client.open()
+        assert caught.value.code == -32601
+    assert (len(talk.channels), client.is_connected()) == (min(working, 3), works)
+    assert talk.way == (working - 1 if works else 0)
+
+
+def test_a_transport_that_the_program_has_connected_needs_no_negotiation() -> None:
+    """GAIA's documents: a program may connect by itself, also again."""
+    transport = Scripted(x={"a": 1})
+    client = MCPClient("s", transport)
+    with pytest.raises(NotConnectedError):
+        client.request("x")
+
+    for _ in range(2):
+        transport.connect()
+        assert client.request("x") == client.request("x") == {"a": 1}
+        client.disconnect()
+    assert not transport.connected

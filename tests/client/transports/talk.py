@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.engine import ChannelTransport
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.text.redaction.masker import Masker
 from tests.waiting import Clock
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.host import Host
+    from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.core.errors import MCPError
+    from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import RequestId
 
 Message = dict[str, Any]
@@ -47,6 +49,14 @@ class Heard:
         self.ends.append(error)
 
 
+def opened_by(transport: ChannelTransport, *, probe: bool, deadline: Deadline) -> Peer:
+    """Connects and negotiates, with `initialize` first unless `probe`, whatever the cache knows."""
+    engine = transport.engine
+    disconnects = engine._disconnects
+    with engine.alone(deadline):
+        return engine._connect(deadline, disconnects, probe=probe)
+
+
 class Impatient(Deadline):
     """A deadline that has no time for its steps; keeps how much was wanted for each."""
 
@@ -70,8 +80,8 @@ class Talk(ChannelTransport):
     """A client's end: what it sends reaches `script` at once, and the messages that returns arrive at once."""
 
     def __init__(self, script: Script, host: Host | None = None, channel: type[MemoryChannel] = MemoryChannel) -> None:
-        super().__init__(self.new_channel, timeout=2)
-        self.host = host
+        super().__init__(self.make_channel, timeout=2)
+        self.engine.host = host or Host()
         self.channel = channel
         self.script = script
         self.sent: list[Message] = []
@@ -79,7 +89,7 @@ class Talk(ChannelTransport):
         self.given = ["hunter22"]
         self.channels: list[MemoryChannel] = []
 
-    def new_channel(self) -> MemoryChannel:
+    def make_channel(self) -> MemoryChannel:
         channel = self.channel(self.name, lambda record: self.deliver(channel, record), Masker(self.given))
         self.channels.append(channel)
         return channel
@@ -102,6 +112,21 @@ class Talk(ChannelTransport):
 
     def ends(self, error: MCPError) -> None:
         self.channels[-1].end(lambda _: error)
+
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
+        return opened_by(self, probe=probe, deadline=deadline)
+
+    @property
+    def peer(self) -> Peer | None:
+        return self.engine.peer
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.engine.conversation
+
+    @property
+    def is_open(self) -> bool:
+        return (current := self.engine.current) is not None and current.is_open
 
     def request(self, method: str, params: dict[str, Any] | None, deadline: Deadline, **how: Any) -> dict[str, Any]:
         return self.conversation.request(method, params, deadline, **how)

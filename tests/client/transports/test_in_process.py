@@ -64,7 +64,9 @@ class OwnTransport(MCPTransport):
 
 
 def conversation_over(transport: MCPTransport) -> Conversation:
-    return CustomTransport(transport, name="own", timeout=5).conversation
+    """The conversation over a transport that the program has connected by itself."""
+    transport.connect()
+    return CustomTransport(transport, name="own", timeout=5).engine.conversation
 
 
 def raised(work: Callable[[], object]) -> Exception | None:

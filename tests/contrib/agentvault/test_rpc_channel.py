@@ -30,6 +30,7 @@ from gaia_mcp.core.errors import (
 )
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.transports.http.web import EVENT_STREAM, Answer, Asked, Web, as_json, noting, serving
+from tests.client.transports.talk import opened_by
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def test_an_unsupported_method_is_not_sent() -> None:
     """Ours: also where a program asks below the client, and on a connection that has ended."""
     with serving(runs) as web:
         transport = HttpTransport(web.origin, way="rpc", timeout=ENOUGH_SECONDS, name="web")
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
         asked = len(web.asked)
 
         assert transport.send_request("prompts/list")["error"]["code"] == -32601

@@ -229,7 +229,7 @@ def test_shutdown_cancels_a_connection_attempt(serve: Callable[..., ClientHandle
     with MCPManager(registry_of(handler), console) as manager:
         listing = threading.Thread(target=manager.get_tools_for_scope)
         listing.start()
-        wait_until(lambda: handler.client._channels.is_connected() or living_with(handler.client.transport.env["MARK"]))  # type: ignore[attr-defined]
+        wait_until(lambda: handler.client.is_connected() or living_with(handler.client.transport.env["MARK"]))  # type: ignore[attr-defined]
 
         manager.shutdown_all()
 

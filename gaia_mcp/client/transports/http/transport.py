@@ -5,8 +5,7 @@ Which of them is remembered, and found out otherwise: a server that supports no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,7 +22,6 @@ from gaia_mcp.text.redaction import masked_url
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Channel
     from gaia_mcp.client.transports.http.auth import Authorizer
-    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.text.redaction.masker import Masker
 
@@ -87,29 +85,14 @@ class HttpTransport(ChannelTransport):
             self._masked_tokens = tokens
         return self._masker
 
-    @property
-    def peer(self) -> Peer | None:
-        peer = super().peer
-        return self._opened(peer) if peer is not None else None
-
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        try:
-            return self._opened(super().open(probe=probe, deadline=deadline))
-        except MCPError as error:
-            if self._known_way is not None:
-                raise
-            for name, dialect in http_dialects().items():
-                if not _may_have(dialect, error, self.url):
-                    continue
+    def alternatives(self, error: MCPError) -> Iterator[None]:
+        if self._known_way is not None:
+            return
+        for name, dialect in http_dialects().items():
+            if _may_have(dialect, error, self.url):
                 self._recalled = name
-                with suppress(MCPError):
-                    return self._opened(super().open(probe=False, deadline=deadline))
+                yield
                 self._recalled = None
-            raise
-
-    def _opened(self, peer: Peer) -> Peer:
-        way = self._known_way
-        return peer if way in (None, *_OF_MCP) else peer._replace(era=way)
 
     @property
     def _known_way(self) -> str | None:
@@ -124,6 +107,7 @@ class HttpTransport(ChannelTransport):
             endpoint = Endpoint(self.name, _url_with(dialect.path, self.url), self.headers, *self._files)
             posts = HttpChannel(endpoint, authorizer, "http", self.masker)
             found: Channel = imported(dialect.channel)(posts, self._declared)
+            found.dialect = way
             return found
         endpoint = Endpoint(self.name, self.url, self.headers, *self._files)
         self._channel = HttpChannel(endpoint, authorizer, way, self.masker, is_sure=not self._recalled)

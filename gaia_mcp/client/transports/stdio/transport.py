@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import Peer
     from gaia_mcp.text.redaction.masker import Masker
 
 # After its output has ended a server has this long to exit, so that its exit status is known.
@@ -94,7 +93,7 @@ class StdioTransport(ChannelTransport):
     @property
     def pid(self) -> int | None:
         """The process id of the server; None without a process."""
-        return self._channel.child.pid if self._channel is not None and self._conversation is not None else None
+        return self._channel.child.pid if self._channel is not None and self.engine.current is not None else None
 
     @property
     def stopped(self) -> Stopped | None:
@@ -109,22 +108,20 @@ class StdioTransport(ChannelTransport):
         """The end of the server's stderr, without the secrets it was given; also after it has exited."""
         return self._channel.child.stderr_tail(self.masker()) if self._channel is not None else ""
 
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        """As `ChannelTransport.open`. If the stderr of a server that did not start mentions the network, the `facts` of
-        the error list, as "not_passed_on", the network variables that are set here and were not passed to the server.
+    def alternatives(self, error: MCPError) -> tuple[()]:
+        """None. If the stderr of a server that did not start mentions the network, the `facts` of the error list, as
+        "not_passed_on", the network variables that are set here and were not passed to the server.
         """
-        try:
-            return super().open(probe=probe, deadline=deadline)
-        except (ServerExitedError, DeadlineError) as error:
-            if names := self._not_passed_on(isinstance(error, DeadlineError)):
-                error.facts["not_passed_on"] = names
-            raise
+        is_late = isinstance(error, DeadlineError)
+        if (is_late or isinstance(error, ServerExitedError)) and (names := self._not_passed_on(is_late)):
+            error.facts["not_passed_on"] = names
+        return ()
 
-    def close(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped | None:
+    def close(self, grace_seconds: float | None = CLOSE_GRACE_SECONDS) -> Stopped | None:
         """Stop the server: close its stdin, wait, SIGTERM, wait, SIGKILL; `grace_seconds` for each step. Returns how it
         ended, None if none was running. May be called twice.
         """
-        channel = self._channel if self._conversation is not None else None
+        channel = self._channel if self.engine.current is not None else None
         self.disconnect(grace_seconds)
         return channel.stopped if channel is not None else None
 

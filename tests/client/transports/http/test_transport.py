@@ -48,6 +48,7 @@ from tests.client.transports.http.web import (
     result,
     serving,
 )
+from tests.client.transports.talk import opened_by
 from tests.waiting import ENOUGH_SECONDS, deadline_until, wait_until
 
 if TYPE_CHECKING:
@@ -403,7 +404,7 @@ def test_a_transport_may_be_used_by_itself() -> None:
         assert transport.connect()
         assert transport.is_connected()
         assert "connected>" in repr(transport)
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
         assert transport.send_request("tools/call", {"name": "t"})["result"]["content"]
         transport.disconnect()
         assert not transport.is_connected()

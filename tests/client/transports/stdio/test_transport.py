@@ -30,6 +30,7 @@ from gaia_mcp.core.errors import (
 )
 from tests.client.conftest import SERVERS, Started, text_of
 from tests.client.transports.stdio.test_child import Patient, ctrl_c, is_in
+from tests.client.transports.talk import opened_by
 from tests.processes import living_with
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, deadline_until, wait_until
 
@@ -162,7 +163,7 @@ def test_a_last_line_on_stdout_that_is_not_json_is_quoted_in_the_error(nothing_l
     transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
 
     with pytest.raises(ServerExitedError, match=r"'no \[configuration\] found'"):
-        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
 
 
 def test_a_running_server_that_closes_its_output_is_reported(start_server: Started) -> None:
@@ -286,7 +287,7 @@ def test_a_secret_truncated_by_a_flood_is_masked(nothing_left: dict[str, str]) -
     transport = StdioTransport(sys.executable, ["-c", code], env, name="s")
 
     with pytest.raises(ServerExitedError) as caught:
-        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
 
     assert set(caught.value.stderr_tail) == {"*"}
 
@@ -327,7 +328,7 @@ def test_the_way_a_server_was_stopped_is_reported(
     env = {**nothing_left, "NOTES": str(start_server.folder / server)}
     child = kind.of(server, command, args, env=env, cwd=None)
     transport = StdioTransport(command, args, env, name=server, child=child)
-    transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
 
     assert transport.exit_status is None
 
@@ -359,7 +360,7 @@ def test_a_daemon_of_a_server_is_ended_with_it(start_server: Started) -> None:
     threads = set(threading.enumerate())
     descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(3):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
         transport.disconnect()
 
         assert transport.stopped is not None
@@ -379,7 +380,7 @@ def test_a_server_that_was_not_probed_is_not_started_twice(start_server: Started
     transport = start_server.transport("exits_at_once")
 
     with pytest.raises(ServerExitedError) as caught:
-        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
 
     assert (caught.value.stage, caught.value.returncode) == ("at its start", 3)
 
@@ -388,7 +389,7 @@ def test_an_expired_deadline_leaves_no_process(start_server: Started) -> None:
     """Ours: also a process that is only being made when time is over is let go of."""
     for _ in range(5):
         with pytest.raises(DeadlineError):
-            start_server.transport("ignores_sigterm").open(probe=True, deadline=Deadline(0))
+            opened_by(start_server.transport("ignores_sigterm"), probe=True, deadline=Deadline(0))
 
     wait_until(lambda: not living_with(str(start_server.folder)))
 
@@ -457,7 +458,7 @@ def test_a_transport_can_be_opened_again(start_server: Started, server: str) -> 
     transport = start_server.transport(server, timeout=20)
     pids = []
     for _ in range(2):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
         pids.append(transport.pid)
         transport.close(ENOUGH_SECONDS)
 
@@ -469,9 +470,9 @@ def test_a_command_that_does_not_exist_is_an_error() -> None:
     transport = StdioTransport("no-such-program", [], name="s")
 
     with pytest.raises(SpawnError):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
     with pytest.raises(SpawnError):
-        transport.start()
+        transport.engine.start()
     assert transport.is_connected() is False
 
 
@@ -481,7 +482,7 @@ def test_a_command_line_is_split(tmp_path: Path, start_server: Started) -> None:
     assert path is not None
     transport = StdioTransport(f"{sys.executable} '{path[0]}'", env={"NOTES": str(tmp_path / "x")})
 
-    transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
     transport.close(ENOUGH_SECONDS)
 
     assert transport.stopped is not None
@@ -491,7 +492,7 @@ def test_a_command_line_is_split(tmp_path: Path, start_server: Started) -> None:
 def test_shell_syntax_is_refused() -> None:
     """Ours: no shell between us and a server's command."""
     with pytest.raises(EntryError):
-        StdioTransport("server | tee log").open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(StdioTransport("server | tee log"), probe=True, deadline=Deadline(ENOUGH_SECONDS))
 
 
 def test_ctrl_c_while_opening_leaves_nothing_running(start_server: Started) -> None:
@@ -511,7 +512,7 @@ def test_ctrl_c_at_the_very_start_leaves_nothing_running(start_server: Started) 
         client = start_server("hangs_at_start", is_open=False)
         transport = client.transport
         assert isinstance(transport, StdioTransport)
-        with ctrl_c(lambda transport=transport: transport._conversation is not None):
+        with ctrl_c(lambda transport=transport: transport.engine.current is not None):
             client.open()
 
         wait_until(lambda: not living_with(str(start_server.folder)))
@@ -588,11 +589,11 @@ def test_threads_that_open_at_once_share_one_connection(start_server: Started) -
     """Ours: all methods may be called from several threads, and none is left waiting."""
     transport = start_server.transport("good_handshake", timeout=20)
     outcomes: list[Any] = []
-    openings = [lambda: transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))] * 4
+    openings = [lambda: opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))] * 4
     for thread in [in_thread(outcomes, work) for work in [*openings, transport.connect]]:
         thread.join(PATIENCE_SECONDS)
 
-    peer = transport.peer
+    peer = transport.engine.peer
     transport.disconnect()
 
     assert peer is not None
@@ -616,14 +617,14 @@ def test_waiting_for_another_thread_to_open_ends_at_the_deadline(start_server: S
     """Ours: every wait has a deadline; the other goes on."""
     transport = start_server.transport("hangs_at_start")
     outcomes: list[Any] = []
-    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS)))
+    first = in_thread(outcomes, lambda: opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS)))
     wait_until(lambda: start_server.notes("hangs_at_start"))
     pid = transport.pid
 
     with pytest.raises(DeadlineError) as caught:
-        transport.open(probe=True, deadline=Deadline(0))
+        opened_by(transport, probe=True, deadline=Deadline(0))
 
-    assert (caught.value.stage, caught.value.seconds) == ("at its start", 0)
+    assert (caught.value.stage, caught.value.seconds) == ("another thread's request", 0)
     assert transport.pid == pid is not None
     transport.disconnect()
     first.join(PATIENCE_SECONDS)
@@ -633,10 +634,10 @@ def test_disconnecting_wakes_all_threads_that_wait_for_the_opening(start_server:
     """Ours: a thread that has disconnected would not expect to find a server running."""
     transport = start_server.transport("hangs_at_start")
     outcomes: list[Any] = []
-    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS)))
+    first = in_thread(outcomes, lambda: opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS)))
     wait_until(lambda: start_server.notes("hangs_at_start"))
     deadline = Watched(20)
-    second = in_thread(outcomes, lambda: transport.open(probe=True, deadline=deadline))
+    second = in_thread(outcomes, lambda: opened_by(transport, probe=True, deadline=deadline))
     assert deadline.is_waited_for.wait(PATIENCE_SECONDS)
 
     transport.disconnect()
@@ -662,10 +663,10 @@ def test_disconnecting_between_two_starts_prevents_the_second(start_server: Star
                 transport.disconnect()
             return super().capabilities()
 
-    transport.host = Disconnecting()
+    transport.engine.host = Disconnecting()
 
     with pytest.raises(NotConnectedError):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
 
     assert transport.pid is None
     assert start_server.notes("exits_on_probe") == ["server/discover"]
@@ -685,7 +686,7 @@ def test_a_stderr_listener_may_disconnect(nothing_left: dict[str, str]) -> None:
     transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=disconnect)
 
     with pytest.raises(NotConnectedError):
-        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
 
     assert (transport.pid, raised) == (None, [])
 
@@ -716,10 +717,10 @@ def test_a_child_that_was_started_early_is_used_first(nothing_left: dict[str, st
     child.start()
     transport = StdioTransport(command, args, nothing_left, name="s", child=child)
 
-    transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
     first = transport.pid
     transport.disconnect()
-    transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
 
     assert first == child.pid
     assert transport.pid not in (None, first)
@@ -752,7 +753,7 @@ def test_a_timeout_with_network_errors_is_reported_with_the_settings_not_passed_
     transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
 
     with pytest.raises(DeadlineError) as caught:
-        transport.open(probe=False, deadline=deadline_until(lambda: "ENOTFOUND" in transport.stderr_tail()))
+        opened_by(transport, probe=False, deadline=deadline_until(lambda: "ENOTFOUND" in transport.stderr_tail()))
 
     assert caught.value.facts["not_passed_on"][0] == "NPM_CONFIG__AUTH"
 
@@ -782,7 +783,7 @@ def test_a_silent_timeout_of_npx_is_reported_with_the_settings_not_passed_on(
     transport = StdioTransport(str(npx), ["-y", "server"], nothing_left, name="s")
 
     with pytest.raises(DeadlineError) as caught:
-        transport.open(probe=False, deadline=deadline_until((tmp_path / "has-read").exists))
+        opened_by(transport, probe=False, deadline=deadline_until((tmp_path / "has-read").exists))
 
     assert caught.value.facts["not_passed_on"] == ["NPM_CONFIG__AUTH"]
 
@@ -797,7 +798,7 @@ def test_the_log_of_a_restarted_server_names_its_processes(
     transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=heard.append)
 
     with pytest.raises(ServerExitedError):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
     said = last.replace("\\n", "\n")
     pattern = rf"{said}{newline}\[process \d+, after process \d+, which exited with status 3\]\n{said}" if said else ""
     assert re.fullmatch(pattern, b"".join(heard).decode())
@@ -807,7 +808,7 @@ def test_a_restarted_process_is_named_once_in_the_log(nothing_left: dict[str, st
     """Ours: before the first of its output."""
     transport = StdioTransport(sys.executable, ["-c", "pass"], nothing_left, name="s")
     with pytest.raises(ServerExitedError):
-        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
     heard: list[bytes] = []
     assert transport._channel is not None
     hear = transport._announcing(transport._channel, heard.append)
@@ -828,7 +829,7 @@ def test_a_restarted_server_leaves_nothing_of_its_processes_in_memory(nothing_le
 
     for _ in range(4):
         with pytest.raises(ServerExitedError):
-            transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+            opened_by(transport, probe=False, deadline=Deadline(ENOUGH_SECONDS))
         transport.disconnect()
         channels.append(weakref.ref(transport._channel))
 
@@ -842,5 +843,5 @@ def test_a_server_that_ends_before_it_reads_is_started_once(nothing_left: dict[s
     transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
 
     with pytest.raises(ServerExitedError):
-        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+        opened_by(transport, probe=True, deadline=Deadline(ENOUGH_SECONDS))
     assert notes.read_text() == "x"
