@@ -109,7 +109,7 @@ __all__ = [
     "tool",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "gaia_mcp.agents.base.agent": (

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import pydoc
+import re
 import subprocess
 import sys
 
@@ -117,6 +120,35 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     for package in LAZY:
         with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'nothing_of_ours'"):
             _ = package.nothing_of_ours  # type: ignore[attr-defined]
+
+
+def test_help_shows_what_the_package_exports_and_nothing_of_how() -> None:
+    """Ours: `pydoc gaia_mcp`, and an interactive shell that completes names."""
+    shown = pydoc.plain(pydoc.render_doc(gaia_mcp))
+
+    missing = [
+        name
+        for name in gaia_mcp.__all__
+        if inspect.isclass(found := getattr(gaia_mcp, name)) and f"class {found.__name__}(" not in shown
+    ]
+    assert not missing
+    assert "__getattr__" not in shown
+    assert {*gaia_mcp.__all__} <= {*dir(gaia_mcp)}
+
+
+def test_help_shows_the_arguments_of_the_client_by_name() -> None:
+    """Ours: one class, whose methods say what they take."""
+    shown = pydoc.plain(pydoc.render_doc(gaia_mcp.MCPClient))
+
+    assert gaia_mcp.MCPClient.__mro__ == (gaia_mcp.MCPClient, object)
+    methods = inspect.getmembers(gaia_mcp.MCPClient, inspect.isroutine)
+    public = {name: inspect.signature(method) for name, method in methods if not name.startswith("_")}
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    assert [
+        name for name, each in public.items() if any(one.kind in variable for one in each.parameters.values())
+    ] == []
+    assert [name for name in public if f" {name}(" not in shown] == []
+    assert re.findall(r"^ \|  (_[a-z]\w*)\(", shown, re.MULTILINE) == []
 
 
 def test_the_version_begins_with_two_numbers() -> None:

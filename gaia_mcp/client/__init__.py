@@ -89,7 +89,7 @@ __all__ = [
     "StdioTransport",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "gaia_mcp.client.config": ("MCPConfig",),

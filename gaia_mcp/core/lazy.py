@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def lazily(package: str, names: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """The function `__getattr__` of a package (PEP 562). `names` are those of its names that other modules define, by
-    the modules. It raises `AttributeError` for any other name.
+def lazily(package: str, names: Mapping[str, tuple[str, ...]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The functions `__getattr__` and `__dir__` of a package (PEP 562). `names` are those of its names that other
+    modules define, by the modules. The first raises `AttributeError` for any other name; with the second `help` and
+    interactive shells show these names.
     """
     homes = {name: module for module, defined in names.items() for name in defined}
 
@@ -25,4 +26,9 @@ def lazily(package: str, names: Mapping[str, tuple[str, ...]]) -> Callable[[str]
 
         return getattr(import_module(homes[name]), name)
 
-    return imported
+    def listed() -> list[str]:
+        import sys
+
+        return [*homes, *(name for name in vars(sys.modules[package]) if name not in ("__getattr__", "__dir__"))]
+
+    return imported, listed

@@ -89,7 +89,7 @@ __all__ = [
     "run_tool_loop",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "gaia_mcp.contrib.handlers.base": (

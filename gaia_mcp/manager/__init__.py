@@ -31,4 +31,4 @@ if TYPE_CHECKING:
 __all__ = ["MCPClientManager"]
 
 # Serving a handler does not need the client.
-__getattr__ = lazily(__name__, {"gaia_mcp.contrib.gaia.client_manager": ("MCPClientManager",)})
+__getattr__, __dir__ = lazily(__name__, {"gaia_mcp.contrib.gaia.client_manager": ("MCPClientManager",)})

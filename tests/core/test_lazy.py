@@ -23,7 +23,7 @@ def module_of(path: Path) -> str:
 def test_a_lazy_name_is_imported_on_first_use() -> None:
     """PEP 562: and its module is loaded then."""
     sys.modules.pop("colorsys", None)
-    imported = lazily("box", {"colorsys": ("rgb_to_hls",), "textwrap": ("dedent", "fill")})
+    imported, _ = lazily("box", {"colorsys": ("rgb_to_hls",), "textwrap": ("dedent", "fill")})
     assert "colorsys" not in sys.modules
 
     import textwrap

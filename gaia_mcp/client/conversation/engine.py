@@ -137,7 +137,7 @@ class Engine:
         with self.alone(deadline):
             self.on_forget()
             known = cache.era() if cache is not None else None
-            is_probed = transport.recall(known)
+            is_probed = transport._recall(known)
             try:
                 peer = self._connect(deadline, disconnects, probe=is_probed)
             except MCPError as error:
@@ -148,8 +148,8 @@ class Engine:
                 is_evidence = isinstance(error, (ProtocolError, ServerExitedError, StatusError))
                 if not is_evidence and (not isinstance(error, DeadlineError) or deadline.expired):
                     raise
-                peer = self._connect(deadline, disconnects, probe=transport.recall(None))
-            if cache is not None and (era := transport.era_of(peer)) != known:
+                peer = self._connect(deadline, disconnects, probe=transport._recall(None))
+            if cache is not None and (era := transport._era_of(peer)) != known:
                 cache.keep_era(era)
             self._is_wanted = True
             # Last: a disconnect() from here on finds everything in place that it has to undo.
@@ -171,7 +171,7 @@ class Engine:
             with self._closed_on_error():
                 return self._negotiated(deadline, disconnects, probe=probe)
         except MCPError as error:
-            for _ in self.transport.alternatives(error):
+            for _ in self.transport._alternatives(error):
                 with suppress(MCPError), self._closed_on_error():
                     return self._negotiated(deadline, disconnects, probe=False)
             raise
@@ -218,7 +218,7 @@ class Engine:
 
     def _adopted(self) -> Conversation | None:
         """The conversation over a transport that the program has connected by itself, which needs no negotiation."""
-        if (channel := self.transport.connected_channel()) is None:
+        if (channel := self.transport._connected_channel()) is None:
             return None
         conversation = self._conversation = self._over(channel, probe=False)
         conversation.start(Deadline(self.transport.timeout), is_negotiated=True)
@@ -251,7 +251,7 @@ class Engine:
         if (conversation := self.current) is not None:
             conversation.close(grace_seconds)
         else:
-            self.transport.release()
+            self.transport._release()
 
     def ready(self, deadline: Deadline) -> Conversation:
         """The conversation, once it is open."""
@@ -572,27 +572,27 @@ class ChannelTransport(MCPTransport):
 
     # For the engine.
 
-    def recall(self, era: str | None) -> bool:
+    def _recall(self, era: str | None) -> bool:
         """Set the cached era, a value that `era_of` returned, for the connections from now on; None if it is not known.
         Returns whether to probe the server.
         """
         return era != "handshake"
 
-    def era_of(self, peer: Peer) -> str:
+    def _era_of(self, peer: Peer) -> str:
         """The value to cache, so that the era of the server need not be detected again."""
         return peer.era
 
-    def alternatives(self, error: MCPError) -> Iterable[None]:  # noqa: ARG002
+    def _alternatives(self, error: MCPError) -> Iterable[None]:  # noqa: ARG002
         """Other ways to connect now that it failed with `error`, to which facts may be added. Each is tried before the
         next one is taken.
         """
         return ()
 
-    def connected_channel(self) -> Channel | None:
+    def _connected_channel(self) -> Channel | None:
         """A channel over what the program has connected by itself; None if it has not."""
         return None
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """End a connection for which the engine has no conversation."""
 
 

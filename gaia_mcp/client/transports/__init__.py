@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MCPTransport", "StdioTransport"]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "gaia_mcp.client.transports.base": ("MCPTransport",),

@@ -46,10 +46,10 @@ class CustomTransport(ChannelTransport):
     def is_connected(self) -> bool:
         return bool(self._transport.is_connected())
 
-    def connected_channel(self) -> Channel | None:
+    def _connected_channel(self) -> Channel | None:
         return CustomChannel(self.name, self._transport, is_connected=True) if self.is_connected() else None
 
-    def release(self) -> None:
+    def _release(self) -> None:
         self._transport.disconnect()
 
 

@@ -156,7 +156,7 @@ __all__ = [
     "resource_unknown",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "gaia_mcp.core.errors.requests": (

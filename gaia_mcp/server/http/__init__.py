@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "Limits", "app_for"]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {"gaia_mcp.server.http.app": ("HttpApp", "app_for"), "gaia_mcp.server.http.workers": ("Limits",)},
 )

@@ -284,9 +284,9 @@ def test_the_cached_era_decides_whether_a_server_is_probed(version: str) -> None
     talk = Talk(scripted(version, lambda _: {}))
     peer = talk.open(probe=True, deadline=Deadline(5))
 
-    assert talk.era_of(peer) == peer.era
-    assert talk.recall(peer.era) is (peer.era == "stateless")
-    assert talk.recall(None)
+    assert talk._era_of(peer) == peer.era
+    assert talk._recall(peer.era) is (peer.era == "stateless")
+    assert talk._recall(None)
     talk.disconnect()
 
 
@@ -295,7 +295,7 @@ class Alternative(Talk):
 
     way = 0
 
-    def alternatives(self, error: MCPError) -> Iterator[None]:
+    def _alternatives(self, error: MCPError) -> Iterator[None]:
         for self.way in (1, 2):
             yield
         self.way = 0

@@ -85,7 +85,7 @@ class HttpTransport(ChannelTransport):
             self._masked_tokens = tokens
         return self._masker
 
-    def alternatives(self, error: MCPError) -> Iterator[None]:
+    def _alternatives(self, error: MCPError) -> Iterator[None]:
         if self._known_way is not None:
             return
         for name, dialect in http_dialects().items():
@@ -113,14 +113,14 @@ class HttpTransport(ChannelTransport):
         self._channel = HttpChannel(endpoint, authorizer, way, self.masker, is_sure=not self._recalled)
         return self._channel
 
-    def recall(self, era: str | None) -> bool:
+    def _recall(self, era: str | None) -> bool:
         is_known = era == "sse" or (era not in _ERAS and era in http_dialects())
         self._recalled = era if is_known and self.way is None else None
-        return super().recall(era) and self._recalled is None and self.way in (None, *_OF_MCP)
+        return super()._recall(era) and self._recalled is None and self.way in (None, *_OF_MCP)
 
-    def era_of(self, peer: Peer) -> str:
+    def _era_of(self, peer: Peer) -> str:
         is_old = self.way is None and self._channel is not None and self._channel.answers_on_stream
-        return "sse" if is_old else super().era_of(peer)
+        return "sse" if is_old else super()._era_of(peer)
 
 
 def _may_have(dialect: HttpDialect, error: MCPError, url: str) -> bool:

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 __all__ = ["StdioTransport"]
 
-__getattr__ = lazily(__name__, {"gaia_mcp.client.transports.stdio.transport": ("StdioTransport",)})
+__getattr__, __dir__ = lazily(__name__, {"gaia_mcp.client.transports.stdio.transport": ("StdioTransport",)})

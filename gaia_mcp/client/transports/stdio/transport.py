@@ -108,7 +108,7 @@ class StdioTransport(ChannelTransport):
         """The end of the server's stderr, without the secrets it was given; also after it has exited."""
         return self._channel.child.stderr_tail(self.masker()) if self._channel is not None else ""
 
-    def alternatives(self, error: MCPError) -> tuple[()]:
+    def _alternatives(self, error: MCPError) -> tuple[()]:
         """None. If the stderr of a server that did not start mentions the network, the `facts` of the error list, as
         "not_passed_on", the network variables that are set here and were not passed to the server.
         """
