@@ -21,7 +21,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.protocol.versions import ALL_VERSIONS
+from gaia_mcp.protocol.versions import ALL_VERSIONS, NEWEST
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.outcomes import encode_outgoing
@@ -35,7 +35,6 @@ Wire = dict[str, Any]
 
 # Shorter than the default: a test should fail early.
 TIMEOUT_SECONDS = 10.0
-NEWEST = ALL_VERSIONS[0]
 
 
 class Answers:

@@ -182,6 +182,7 @@ LAZY = (
 )  # fmt: skip
 # Packages that name the parts of systems under public paths.
 PUBLIC_PATHS = ("", "client", "client.mcp_client_manager", "handlers", "manager", "mixin")
+ERA_LISTS = {"protocol.versions.HANDSHAKE_VERSIONS", "protocol.versions.STATELESS_VERSIONS"}
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 MAX_LINES = 700
 VERBS = "cli.commands"
@@ -435,6 +436,33 @@ def test_no_module_imports_click_or_asyncio() -> None:
     """Ours: Click is vendored by Typer, and only the tools of an agent may be asynchronous."""
     assert_none(name for name in modules() if "click" in roots(name))
     assert_none(name for name in modules() if "asyncio" in roots(name) and name not in ASYNCHRONOUS)
+
+
+def test_only_the_protocol_asks_for_the_era() -> None:
+    """Ours: a revision or a connection is asked what it can do, so that a third era would change one package."""
+    beside = [name for name in modules() if not is_in(name, "protocol")]
+    found = [
+        f"{name}:{line} imports a list of an era"
+        for name in beside
+        for target, line in named_imports(name)
+        if target in ERA_LISTS
+    ]
+    found += [
+        f"{name}:{node.lineno}: {ast.unparse(node)}"
+        for name in beside
+        for node in nodes(name)
+        if isinstance(node, ast.Compare)
+        if {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)} & {"handshake", "stateless"}
+    ]
+    found += [f"{name}: {match}" for name in beside for match in re.findall(r"\bis_\w*stateless\b", sources()[name])]
+
+    assert_none(found)
+
+
+def named_imports(name: str) -> list[tuple[str, int]]:
+    """Every name that a module imports from another, with the module's own name in front."""
+    froms = [node for node in nodes(name) if isinstance(node, ast.ImportFrom) and node.module]
+    return [(f"{own(str(node.module))}.{alias.name}", node.lineno) for node in froms for alias in node.names]
 
 
 def test_the_rules_touch_no_clock_file_thread_or_process() -> None:

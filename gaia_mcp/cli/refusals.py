@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from gaia_mcp.cli.lines import CommandLine, again, to_type
-from gaia_mcp.protocol.input_required import required_urls
+from gaia_mcp.protocol.input_required import is_asked_by_result, required_urls
 from gaia_mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -23,7 +23,7 @@ from gaia_mcp.protocol.jsonrpc import (
     MISSING_CAPABILITY,
     RESOURCE_NOT_FOUND,
 )
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
+from gaia_mcp.protocol.versions import ALL_VERSIONS
 from gaia_mcp.server.provider import required_scopes
 from gaia_mcp.toolspec.schema import properties_of
 
@@ -243,7 +243,7 @@ def about_tasks(definition: Mapping[str, Any], said: str = "task") -> str:
 
 
 def _how_to_be_asked(server: str, newer: str) -> str:
-    option = f"--protocol {HANDSHAKE_VERSIONS[0]}"
+    option = f"--protocol {next(version for version in ALL_VERSIONS if not is_asked_by_result(version))}"
     save = to_type("edit", server, more=option) if CommandLine.is_saved(server) else to_type("add", server, more=option)
     return f"it can ask only in revisions before {newer}; use an older one with: {save}"
 

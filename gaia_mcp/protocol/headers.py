@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.envelope import TASK_METHODS, VERSION_KEY, meta_of
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.jsonrpc import Message
@@ -54,6 +55,13 @@ _SCHEMAS = {
     "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 }  # fmt: skip
 _NAMED_SCHEMAS = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+
+
+def repeats_in_headers(version: object) -> bool:
+    """Whether messages of this revision repeat parts of their body in headers, and tools can be annotated so that their
+    arguments are repeated. False for an unknown one.
+    """
+    return version in STATELESS_VERSIONS
 
 
 class Parameter(NamedTuple):

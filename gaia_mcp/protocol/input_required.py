@@ -226,6 +226,11 @@ def is_asked_by_result(version: str) -> bool:
     return version in STATELESS_VERSIONS
 
 
+def is_known_to_ask_by_result(era: str | None) -> bool:
+    """Whether a server asks in results if `era` is cached for it. It keeps nothing of its clients then."""
+    return era == "stateless"
+
+
 def question_for(question: Question, version: str, number: int) -> tuple[str, Wire | None]:
     """Method and parameters of the request that asks the question of a handshake client of `version`.
 

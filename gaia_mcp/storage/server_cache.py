@@ -66,11 +66,13 @@ class ServerCache:
         self._now = now
 
     def era(self) -> str | None:
-        """The era of the server, "handshake" or "stateless", "sse" for the oldest transport of the handshake era, or
-        the name of its dialect; None if unknown or expired.
+        """The era of the server, one of `ERAS`, "sse" for the oldest transport of the handshake era, or the name of its
+        dialect; None if unknown or expired.
         """
+        from gaia_mcp.protocol.versions import ERAS
+
         era = self._lookup("era", ERA_SECONDS)
-        if not isinstance(era, str) or era in ("handshake", "stateless", "sse"):
+        if not isinstance(era, str) or era in (*ERAS, "sse"):
             return era if isinstance(era, str) else None
         from gaia_mcp.core.systems import http_dialects
 

@@ -17,10 +17,12 @@ from gaia_mcp.protocol.headers import (
     header_fault,
     parameter_headers,
     parameter_problem,
+    repeats_in_headers,
     standard_headers,
     standard_problem,
 )
 from gaia_mcp.protocol.jsonrpc import request
+from gaia_mcp.protocol.versions import ALL_VERSIONS, NEWEST
 from tests.protocol_support import ENVELOPE, VERSION, check_each, check_rows, steady
 
 REGION = (Parameter("Mcp-Param-Region", ("region",)),)
@@ -356,3 +358,8 @@ def test_the_fault_of_a_header_is_named() -> None:
     }
 
     assert {value: header_fault(value) for value in cases} == cases
+
+
+def test_only_the_newest_revision_repeats_parts_of_a_message_in_headers() -> None:
+    """Spec 2026-07-28, transports."""
+    assert [version for version in (*ALL_VERSIONS, "2027-01-01", None) if repeats_in_headers(version)] == [NEWEST]

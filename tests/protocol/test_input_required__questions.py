@@ -15,9 +15,11 @@ from gaia_mcp.protocol.input_required import (
     answer_problem,
     check_declared,
     is_asked_by_result,
+    is_known_to_ask_by_result,
     missing_for,
     question_for,
 )
+from gaia_mcp.protocol.versions import ERAS
 
 Wire = dict[str, Any]
 
@@ -118,6 +120,7 @@ def test_a_form_is_simplified_for_2025_06_18() -> None:
 def test_only_the_stateless_era_asks_by_a_result() -> None:
     """Spec 2026-07-28, input required: servers send no requests of their own any more."""
     assert [is_asked_by_result(version) for version in (NEWEST, OLDER, OLDEST)] == [True, False, False]
+    assert [is_known_to_ask_by_result(era) for era in (*ERAS, "sse", None)] == [False, True, False, False]
 
 
 def test_an_input_request_has_params_where_there_are_any() -> None:

@@ -7,9 +7,14 @@ import pytest
 from gaia_mcp.protocol.versions import (
     ALL_VERSIONS,
     BATCH_VERSION,
+    ERAS,
     HANDSHAKE_VERSIONS,
+    NEWEST,
     STATELESS_VERSIONS,
     best_of,
+    cancels_by_closing,
+    has_sessions,
+    is_probed,
     since,
 )
 from tests.protocol_support import check_each
@@ -34,6 +39,25 @@ def test_an_unreleased_revision_has_no_era() -> None:
         assert best_of([version], ALL_VERSIONS) is None
 
     check_each(check, ["", "2024-10-07", "2027-01-01", "2025-11-25 ", "zzz"])
+
+
+def test_a_revision_is_asked_what_it_can_do() -> None:
+    """Spec 2026-07-28: no `initialize`, no session, a request is cancelled by closing its stream."""
+    answers = {
+        version: (has_sessions(version), cancels_by_closing(version)) for version in (*ALL_VERSIONS, "2027-01-01", None)
+    }
+
+    assert answers == {
+        **dict.fromkeys(ALL_VERSIONS, (True, False)),
+        NEWEST: (False, True),
+        "2027-01-01": (False, False),
+        None: (False, False),
+    }
+
+
+def test_the_name_of_a_cached_era_decides_how_a_connection_begins() -> None:
+    """Ours: what is not known is probed."""
+    assert [is_probed(era) for era in (*ERAS, "sse", None)] == [False, True, True, True]
 
 
 def test_batches_belong_to_a_known_handshake_revision() -> None:

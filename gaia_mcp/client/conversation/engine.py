@@ -47,7 +47,7 @@ from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.protocol.tasks import is_task
-from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of
+from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of, is_probed
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
@@ -576,7 +576,7 @@ class ChannelTransport(MCPTransport):
         """Set the cached era, a value that `era_of` returned, for the connections from now on; None if it is not known.
         Returns whether to probe the server.
         """
-        return era != "handshake"
+        return is_probed(era)
 
     def _era_of(self, peer: Peer) -> str:
         """The value to cache, so that the era of the server need not be detected again."""

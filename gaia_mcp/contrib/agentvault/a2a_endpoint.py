@@ -19,7 +19,7 @@ from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Message, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
 from gaia_mcp.protocol.tasks import EXTENSIONS, TaskState
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import NEWEST
 from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 600.0
 # The `_meta` of the MCP requests that are made from A2A messages.
 _CLIENT = {
-    VERSION_KEY: STATELESS_VERSIONS[0],
+    VERSION_KEY: NEWEST,
     CAPABILITIES_KEY: {"extensions": dict(EXTENSIONS)},
     INFO_KEY: {"name": "a2a", "version": ""},
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, has_envelope, with_meta
 from gaia_mcp.protocol.jsonrpc import Message, Notification, Request
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import NEWEST
 from gaia_mcp.server.http.exchange import OK, Head, Sent, scope_head
 from gaia_mcp.server.http.received import Caller, Received, RefusalError, send_body
 from gaia_mcp.server.http.stateless import ResponseForm
@@ -33,7 +33,7 @@ METHODS = ("initialize", "server/discover", "tools/list", "tools/call")
 _PATIENCE_SECONDS = 24 * 3600.0
 # The members of results that only the stateless era has.
 _ENVELOPE = ("resultType", "_meta", "ttlMs", "cacheScope")
-_CLIENT = {VERSION_KEY: STATELESS_VERSIONS[0], CAPABILITIES_KEY: {}, INFO_KEY: {"name": "rpc", "version": ""}}
+_CLIENT = {VERSION_KEY: NEWEST, CAPABILITIES_KEY: {}, INFO_KEY: {"name": "rpc", "version": ""}}
 
 
 class RpcFront:

@@ -21,6 +21,7 @@ from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet import ANNOUNCED, TRIAL, CircuitBreaker, ServerInUse
 from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.envelope import LOG_LEVELS
+from gaia_mcp.protocol.input_required import is_known_to_ask_by_result
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
@@ -133,9 +134,9 @@ class Backend:
         """Whether it is to notify about resources."""
         return bool(self._subscribed)
 
-    def is_known_stateless(self) -> bool:
-        """Whether an earlier connection, of any process, has found that the server is one of the stateless era."""
-        return self._cache.era() == "stateless"
+    def is_known_to_ask_by_result(self) -> bool:
+        """Whether an earlier connection, of any process, has found that the server asks in its results."""
+        return is_known_to_ask_by_result(self._cache.era())
 
     def uses(self, kind: str, name: str) -> bool:
         """Whether the entry's tool filter allows this name. Only tools are filtered."""

@@ -91,8 +91,8 @@ class Instances:
         requests = ServerRequests(declared, tells_apart=max_instances > 0, logged_to=self._note_logged)
         self._shared = Instance(make(requests, lambda: None), (), clock())
         self._shared.backend.keeps_lists = True
-        # None until it is known.
-        self._is_stateless: bool | None = self._shared.backend.is_known_stateless() or None
+        # Whether the server asks in its results, and then keeps nothing of its clients. None until it is known.
+        self._by_result: bool | None = self._shared.backend.is_known_to_ask_by_result() or None
         # Guards the fields below.
         self._condition = threading.Condition()
         # Those without an owner, and those of sessions.
@@ -134,13 +134,13 @@ class Instances:
             return (found or self._shared).backend
 
     def asks_by_result(self, call: Call) -> bool:
-        """Whether the server asks by results, as in the stateless era. Connects to it. Raises `MCPError`."""
+        """Whether the server asks in its results. Connects to it. Raises `MCPError`."""
         backend = self.listed_by(call)
-        is_stateless = is_asked_by_result(str(backend.ready().client.protocol_version))
-        if is_stateless != self._is_stateless:
+        by_result = is_asked_by_result(str(backend.ready().client.protocol_version))
+        if by_result != self._by_result:
             with self._condition:
-                self._is_stateless = is_stateless
-                if is_stateless and not self._shared.backend.has_connected:
+                self._by_result = by_result
+                if by_result and not self._shared.backend.has_connected:
                     # One connection serves all callers; this one is open already.
                     for each in self._free:
                         if each.backend is backend:
@@ -148,7 +148,7 @@ class Instances:
                             self._shared = each
                             backend.keeps_lists = True
                             break
-        return is_stateless
+        return by_result
 
     @contextmanager
     def entered(self, call: Call) -> Iterator[Backend]:
@@ -185,7 +185,7 @@ class Instances:
     @property
     def _has_one(self) -> bool:
         """Whether all callers use one instance."""
-        return not self._tells_apart or bool(self._is_stateless)
+        return not self._tells_apart or bool(self._by_result)
 
     def _taken(self, call: Call) -> Instance:
         kind, session = kind_of(call), call.session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gaia_mcp.protocol.envelope import has_envelope
 from gaia_mcp.protocol.headers import GATEWAY_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import ALL_VERSIONS, has_sessions
 from gaia_mcp.server.http.handshake import HandshakeEndpoint
 from gaia_mcp.server.http.received import (
     JSON_TYPE,
@@ -93,7 +93,7 @@ class Endpoint:
         if not request.accepts(JSON_TYPE, STREAM_TYPE):
             raise RefusalError(406, f"a POST must accept {JSON_TYPE} and {STREAM_TYPE}")
         message = await request.message(self.served.limits, self.served.unfinished)
-        if _is_stateless(message, request):
+        if _stands_alone(message, request):
             await self.stateless.post(request, message, send)
         else:
             await self._handshake.post(request, message, send)
@@ -107,21 +107,22 @@ class Endpoint:
         await self._handshake.delete(request, send)
 
 
-def _is_stateless(message: Any, request: Received) -> bool:
-    """Whether a message belongs to the stateless era: by its envelope, or by a header that no session would send."""
+def _stands_alone(message: Any, request: Received) -> bool:
+    """Whether a message belongs to no session: by its envelope, or by a header that no session would send."""
     is_object = isinstance(message, dict)
     params = message.get("params") if is_object else None
     if isinstance(params, dict) and has_envelope(params):
         return True
     version = request.headers.get(_VERSION)
-    if version is None or version in HANDSHAKE_VERSIONS or (is_object and message.get("method") == "initialize"):
+    if version is None or has_sessions(version) or (is_object and message.get("method") == "initialize"):
         return False
-    return version in STATELESS_VERSIONS or _SESSION not in request.headers
+    return version in ALL_VERSIONS or _SESSION not in request.headers
 
 
 def _check_session(request: Received) -> None:
     """Raises `RefusalError` for a request outside a session: GET and DELETE are valid only within one."""
-    if _SESSION not in request.headers or request.headers.get(_VERSION) in STATELESS_VERSIONS:
+    version = request.headers.get(_VERSION)
+    if _SESSION not in request.headers or (version in ALL_VERSIONS and not has_sessions(version)):
         raise not_allowed(request, "POST")
 
 

@@ -16,7 +16,7 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import Malformed, Request
 from gaia_mcp.protocol.sse import write_event
-from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS
+from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, has_sessions
 from gaia_mcp.server.http.event_log import EventLog, follow, split_event_id
 from gaia_mcp.server.http.exchange import OK, Answering, Exchange, Head, scope_head
 from gaia_mcp.server.http.received import RefusalError, overloaded, send_body, store_failed
@@ -307,8 +307,8 @@ def _parts(message: Any) -> list[Any]:
 def _session_id(request: Received) -> str:
     """The session id of a request. Raises `RefusalError`."""
     version = request.headers.get(VERSION_HEADER.lower())
-    if version is not None and version not in HANDSHAKE_VERSIONS:
-        known = ", ".join(HANDSHAKE_VERSIONS)
+    if version is not None and not has_sessions(version):
+        known = ", ".join(filter(has_sessions, ALL_VERSIONS))
         raise RefusalError(400, f"{VERSION_HEADER} is {version!r}, and of a session one of {known}")
     if (session_id := request.headers.get(SESSION_HEADER.lower())) is None:
         raise RefusalError(400, f"{SESSION_HEADER} is missing: send initialize first")

@@ -21,7 +21,7 @@ from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.client.transports.http.worker_connections import Lanes
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import cancels_by_closing
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -161,8 +161,8 @@ class HttpChannel(Channel):
             self._begin(self._new_exchange(outgoing, Deadline(ASIDE_SECONDS), "a message"))
 
     def abandon(self, cancellation: Outgoing) -> None:
-        """Close the request's stream, which cancels the request in the stateless era; in the handshake era send the
-        notification first.
+        """Close the request's stream, if that cancels the request in this revision; otherwise send the notification
+        first.
         """
         assert cancellation.about is not None  # noqa: S101 (only requests are cancelled)
         if self._has_left(cancellation.about):
@@ -171,7 +171,7 @@ class HttpChannel(Channel):
         assert self._wire is not None  # noqa: S101 (nothing is cancelled before the start)
         # With HTTP+SSE a request has no stream of its own, whatever the era.
         is_one_stream = self._wire.answers_on_stream
-        if is_one_stream or (request is not None and self._wire.revision not in STATELESS_VERSIONS):
+        if is_one_stream or (request is not None and not cancels_by_closing(self._wire.revision)):
             with suppress(MCPError):
                 notice = self._new_exchange(cancellation, Deadline(ASIDE_SECONDS), "a cancellation")
                 if request is not None:

@@ -119,7 +119,7 @@ class Exchange:
         danger of a Ctrl-C, as the renewal of a token would be.
         """
         is_short = len(self._record) <= MAX_HELD_BYTES
-        return self.is_request and self._is_stateless and is_short and not self._wire.authorizer.secrets()
+        return self.is_request and self._stands_alone and is_short and not self._wire.authorizer.secrets()
 
     def begin(self, lane: Lane) -> bool:
         """Up to the first event of a stream, and to all that is not a successful response."""
@@ -224,7 +224,7 @@ class Exchange:
             failure = cause
         if self.is_settled:
             return
-        if parser.last_id and not self._is_stateless:
+        if parser.last_id and not self._stands_alone:
             resume(lane, self._wire, self._deadline, parser, self._read_events)
         if not self.is_settled:
             raise lost(self._wire.endpoint.server, self.stage) from failure
@@ -320,7 +320,7 @@ class Exchange:
         return True
 
     @property
-    def _is_stateless(self) -> bool:
+    def _stands_alone(self) -> bool:
         return has_envelope(self.message.get("params") or {})
 
     def _fail(self, error: MCPError) -> None:

@@ -17,6 +17,7 @@ from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.core.errors import MCPError, PeerError, StatusError
 from gaia_mcp.core.systems import HttpDialect, http_dialects, imported
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.protocol.versions import ERAS
 from gaia_mcp.text.redaction import masked_url
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # The transports of MCP itself.
 _OF_MCP = ("http", "sse")
 # What is remembered of a server that has no dialect.
-_ERAS = (None, "handshake", "stateless", "sse")
+_ERAS = (None, *ERAS, "sse")
 
 
 class HttpTransport(ChannelTransport):

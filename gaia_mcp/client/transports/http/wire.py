@@ -27,11 +27,12 @@ from gaia_mcp.protocol.headers import (
     annotated_parameters,
     encoded,
     parameter_headers,
+    repeats_in_headers,
     standard_headers,
 )
 from gaia_mcp.protocol.jsonrpc import Message, RequestId, parse, parse_text
 from gaia_mcp.protocol.sse import EventParser, EventTooLongError, ServerSentEvent
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, since
+from gaia_mcp.protocol.versions import has_sessions, since
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +145,7 @@ class Wire:
                 headers.update(self.annotations.headers(params))
         elif message.get("method") != "initialize":
             headers.update(self._of_conversation())
-            if self.revision in STATELESS_VERSIONS and "method" in message:
+            if repeats_in_headers(self.revision) and "method" in message:
                 headers[METHOD_HEADER] = encoded(message["method"])
         headers.update(self.authorizer.headers("POST", self.url, deadline))
         return headers
@@ -213,8 +214,8 @@ class Wire:
             return response
         if request["method"] == "initialize":
             named = result.get("protocolVersion", request["params"]["protocolVersion"])
-            self.revision = named if named in HANDSHAKE_VERSIONS else None
-        elif request["method"] == "tools/list" and self.revision in STATELESS_VERSIONS:
+            self.revision = named if has_sessions(named) else None
+        elif request["method"] == "tools/list" and repeats_in_headers(self.revision):
             is_first = "cursor" not in (request.get("params") or {})
             return {**response, "result": self.annotations.learn(result, is_first=is_first)}
         return response

@@ -24,7 +24,7 @@ from gaia_mcp.client.transports.http.auth.fetching import (
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
 from gaia_mcp.protocol.headers import standard_headers
 from gaia_mcp.protocol.jsonrpc import encode
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import NEWEST
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
@@ -55,7 +55,7 @@ _NOTHING_THERE = (404, 405, 410, *range(500, 600))
 # The longest excerpt of an invalid URL in an error.
 MAX_SHOWN_CHARS = 200
 _META = {
-    VERSION_KEY: STATELESS_VERSIONS[0],
+    VERSION_KEY: NEWEST,
     INFO_KEY: {"name": "gaia-mcp", "version": __version__},
     CAPABILITIES_KEY: {},
 }

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from gaia_mcp.core.errors import AuthorizationError, DeadlineError
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import NEWEST
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FETCH_SECONDS = 15.0
 MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
 # A compressed response could expand to a huge one.
-_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "MCP-Protocol-Version": STATELESS_VERSIONS[0]}
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "MCP-Protocol-Version": NEWEST}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Longer than any real one; it is printed, and opened in a browser.
 MAX_URL_CHARS = 4096
