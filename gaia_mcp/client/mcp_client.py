@@ -482,7 +482,7 @@ class MCPClient:
         if not self._declares_tools:
             self.engine.require("tools", deadline)
         params = {"name": tool_name, "arguments": arguments}
-        return self.engine.request("tools/call", params, deadline, on_progress=on_progress)
+        return self.request("tools/call", params, deadline, on_progress=on_progress)
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """The items of one of the paged lists, page by page; problems of the pagination are in `tool_problems`."""

@@ -122,7 +122,7 @@ class Engine:
         """Connect, without sending anything yet. Raises `ConnectError`, `DeadlineError` or `EntryError`."""
         deadline, disconnects = Deadline(self.transport.timeout), self._disconnects
         with self.alone(deadline), self._closed_on_error():
-            if not self.is_connected():
+            if not self.transport.is_connected():
                 self._start(deadline, disconnects, probe=True)
 
     def open(self, deadline: Deadline) -> Peer:

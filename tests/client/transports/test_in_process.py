@@ -210,6 +210,27 @@ def test_a_transport_that_has_not_connected_is_not_disconnected(problem: OSError
     assert MCPClient("own", Unconnected()).connect() is False
 
 
+def test_a_transport_that_is_connected_is_not_started_again() -> None:
+    """GAIA's documents: a program may connect it by itself, and to open it is to connect it in any case."""
+
+    class Counting(OwnTransport):
+        connections = 0
+
+        def connect(self) -> bool:
+            self.connections += 1
+            return super().connect()
+
+    transport = Counting()
+    transport.connect()
+    client = MCPClient("own", transport)
+
+    client.start()
+    assert (transport.connections, transport.sent) == (1, [])
+    client.open()
+    client.open()
+    assert (transport.connections, transport.disconnects) == (3, 0)
+
+
 def test_a_failed_initialize_disconnects() -> None:
     """GAIA's documents: disconnects automatically if initialization fails."""
     responses: list[Any] = [
