@@ -310,9 +310,6 @@ def test_an_unknown_log_level_is_not_sent(start_talk: StartTalk) -> None:
     assert "loud" not in str(conversation.sent)
 
 
-# Subscriptions.
-
-
 # Listeners.
 
 
