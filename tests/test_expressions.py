@@ -30,7 +30,7 @@ MADE = {
 KNOWN = {
     "cli.completion.installing": "the person's own start file, for each beginning of ours without an end",
     "fleet.server_process": "the last lines of a server's stderr, which are few",
-    "text.redaction.finding": "a port is looked for behind a host alone, not at every place as here",
+    "text.redaction": "a port is looked for behind a host alone, not at every place as here",
     "text.redaction.masker": "white space around the lines of one secret",
 }
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.host import Elicit, Host, OnLog, Roots, Sample
-from gaia_mcp.client.mcp_client import Completion, MCPClient
+from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import UNLISTED as UNLISTED
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import MCPError, PeerError, ToolUnknownError
