@@ -1,5 +1,8 @@
 """Serves an app on a local socket until a signal ends it, within limits of its connections: their number, how long they
 may be idle, and how slowly they may read, which only the server can know.
+
+uvicorn runs with httptools and uvloop, which the extra `http` installs, or where they are missing with h11 and asyncio.
+The limits are the same.
 """
 
 from __future__ import annotations
@@ -9,19 +12,24 @@ import logging
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import h11
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
     from gaia_mcp.server.http.app import HttpApp
+else:
+    # `_connection_class` adds uvicorn's class for one of the parsers, and loads only that.
+    Protocol = object
 
 # After a signal, running calls may finish. Kubernetes and systemd send SIGKILL after 30 and 90 seconds.
 GRACE_SECONDS = 25.0
@@ -38,6 +46,8 @@ _UNSPECIFIED = {
 }
 # A request whose headers do not end within so many bytes is refused.
 HEADER_BYTES = 64 * 1024
+# Requests that may wait for the response to an earlier one of the same connection.
+MAX_PIPELINED = 100
 # Buffered data is sent at once when it reaches this size.
 _JOINED_BYTES = 16 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -107,7 +117,7 @@ def listen(address: Address) -> socket.socket:
 
 class HttpServer:
     """Serves an app on a socket. `on_ready` is called when it accepts requests; `on_cut` at the end of the grace
-    period, with the number of calls that have not ended.
+    period, with the number of calls that have not ended. With `is_pure`, only modules in Python are used.
     """
 
     def __init__(
@@ -119,14 +129,15 @@ class HttpServer:
         grace_seconds: float = GRACE_SECONDS,
         on_ready: Callable[[], None] = lambda: None,
         on_cut: Callable[[int], None] = lambda _: None,
+        is_pure: bool = False,
     ) -> None:
         limits = connections or ConnectionLimits()
         limits = limits._replace(connections=min(limits.connections, _raised_files() - _RESERVED_FILES))
         config = Config(
             app,
-            http=type("Connection", (LimitedConnection,), {"limits": limits}),
+            http=_connection_class(limits, is_pure=is_pure),
             ws="none",
-            loop="asyncio",
+            loop="asyncio" if is_pure else "auto",
             lifespan="on",
             # A hostile client could fill the log.
             log_config=None,
@@ -263,10 +274,11 @@ class JoinedWrites:
             self._transport.write(unsent)
 
 
-class LimitedConnection(H11Protocol):
-    """One connection."""
+class LimitedConnection(Protocol):
+    """One connection: what does not depend on the parser. `is_in_body`: the rest of a request's body is awaited."""
 
     limits = ConnectionLimits()
+    is_in_body: bool
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
@@ -288,18 +300,10 @@ class LimitedConnection(H11Protocol):
             transport.close()
             return
         super().connection_made(transport)
-        self.transport = JoinedWrites(transport)  # type: ignore[assignment]
-        self._headers_due = time.monotonic() + self.limits.header_seconds
-
-    def data_received(self, data: bytes) -> None:
-        """Process received bytes, and update the deadline of the headers."""
-        super().data_received(data)
-        if self.conn.their_state is not h11.SEND_BODY:
-            self._rest_due = None
-        if self.conn.their_state is not h11.IDLE:
-            self._headers_due = None
-        elif self._headers_due is None:
-            self._headers_due = time.monotonic() + self.limits.header_seconds
+        if isinstance(self.loop, asyncio.BaseEventLoop):
+            self.transport = JoinedWrites(transport)  # type: ignore[assignment]
+        # uvloop joins the writes itself.
+        self._await_headers()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep the connection until the response, if a client closes its side after a complete request.
@@ -313,7 +317,8 @@ class LimitedConnection(H11Protocol):
             self.transport.close()
             return True
         self._has_ended = True
-        self.transport.write(_CONTINUE)
+        if not getattr(self, "pipeline", None):  # An earlier response may have begun.
+            self.transport.write(_CONTINUE)
         self.loop.call_later(_RESET_SECONDS, self._check_reset)
         return True
 
@@ -325,7 +330,7 @@ class LimitedConnection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the rest of this request, or for the next one until the keep-alive timeout of uvicorn."""
         self._headers_due = None
-        if self.conn.their_state is h11.SEND_BODY:
+        if self.is_in_body and self.cycle.response_complete:
             # Each byte of it would end that timeout.
             self._rest_due = time.monotonic() + self.limits.rest_seconds
         super().on_response_complete()
@@ -346,12 +351,158 @@ class LimitedConnection(H11Protocol):
             self.transport.abort()
         self._unsent = unsent
 
+    def _await_headers(self) -> None:
+        self._headers_due = time.monotonic() + self.limits.header_seconds
+
     def _check_reset(self) -> None:
         """Disconnect a client that has closed both sides. asyncio reads nothing more after the end of one."""
         if self._has_ended and not self.transport.is_closing():
             connection = self.transport.get_extra_info("socket")
             if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 self.transport.abort()
+
+
+class H11Connection(LimitedConnection):
+    """A connection whose requests are parsed by h11, which limits their headers itself."""
+
+    conn: Any
+    # Two of its states.
+    idle: Any
+    sends_body: Any
+
+    @property
+    def is_in_body(self) -> bool:  # type: ignore[override]
+        return self.conn.their_state is self.sends_body
+
+    def data_received(self, data: bytes) -> None:
+        """Process received bytes, and update the deadlines."""
+        super().data_received(data)
+        if not self.is_in_body:
+            self._rest_due = None
+        if self.conn.their_state is not self.idle:
+            self._headers_due = None
+        elif self._headers_due is None:
+            self._await_headers()
+
+
+class HttpToolsConnection(LimitedConnection):
+    """A connection whose requests are parsed by httptools, which has no limits, and reads all that has arrived before
+    the first response is sent.
+    """
+
+    httptools: Any
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.is_in_body = False
+        # The bytes since the last end of headers, piece of a body, or end of a request.
+        self._unparsed = 0
+        # The request that is being answered, if others are waiting.
+        self._answered: RequestResponseCycle | None = None
+        # What is wrong with the data after the last complete request.
+        self._problem = ""
+
+    def data_received(self, data: bytes) -> None:
+        """Process received bytes, and update the deadline of the headers."""
+        self._unset_keepalive_if_required()
+        self._unparsed += len(data)
+        try:
+            while True:
+                try:
+                    self.parser.feed_data(data)
+                    break
+                except self.httptools.HttpParserUpgrade as upgrade:
+                    data = self._without_upgrade() + data[upgrade.args[0] :]
+        except self.httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        if self._unparsed > HEADER_BYTES:
+            self.send_400_response("The headers are too large.")
+        if self._headers_due is None and not self.is_in_body and (self.cycle is None or self.cycle.response_complete):
+            self._await_headers()
+
+    def _without_upgrade(self) -> bytes:
+        """The head of a request for another protocol, without the header that asks for it, for a new parser: the
+        present one does not read the body. Some clients ask with each first request, for HTTP/2.
+        """
+        target = self.parser.get_method(), self.url, self.parser.get_http_version().encode()
+        self.parser = self.httptools.HttpRequestParser(self)
+        headers = [b"%s: %s\r\n" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"%s %s HTTP/%s\r\n%s\r\n" % (*target, b"".join(headers))
+
+    def on_headers_complete(self) -> None:
+        """Begin a request. Any exception refuses it."""
+        if len(self.url) > HEADER_BYTES or len(self.pipeline) >= MAX_PIPELINED:
+            raise ValueError
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError
+            return
+        version, hosts = self.parser.get_http_version(), [name for name, _ in self.headers].count(b"host")
+        # RFC 9112, section 3.2.
+        if version not in ("1.0", "1.1") or hosts > 1 or (hosts == 0 and version == "1.1"):
+            raise ValueError
+        before = self.cycle
+        super().on_headers_complete()
+        if self.pipeline and self._answered is None:
+            self._answered = before
+        self.is_in_body, self._headers_due, self._unparsed = True, None, 0
+        # Trailers are ignored: they would be added to the headers, which have been checked.
+        self.headers = _NO_HEADERS
+
+    def on_body(self, body: bytes) -> None:
+        """Add a piece of the body."""
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the request."""
+        if self.parser.should_upgrade():
+            return
+        self.is_in_body, self._rest_due, self._unparsed = False, None, 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Continue with the next request, of which a part may have been received already."""
+        self._answered = self.pipeline[-1][0] if self.pipeline else None
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            if self._problem:
+                super().send_400_response(self._problem)
+            elif self.scope is not self.cycle.scope:
+                self._await_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what was received, after the responses to all complete requests."""
+        is_running = self.cycle is not None and not self.cycle.response_complete and not self.is_in_body
+        if is_running or self.pipeline:
+            self._problem = msg
+        else:
+            super().send_400_response(msg)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Clean up, and let the request that is being answered know."""
+        super().connection_lost(exc)
+        if self._answered is not None:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
+
+
+# Keeps nothing.
+_NO_HEADERS: Any = deque(maxlen=0)
+
+
+def _connection_class(limits: ConnectionLimits, *, is_pure: bool) -> type[LimitedConnection]:
+    """The class of connections with these limits, for the fastest parser that is installed."""
+    if not is_pure and find_spec("httptools") is not None:
+        import httptools
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+        return type("Connection", (HttpToolsConnection, HttpToolsProtocol), {"limits": limits, "httptools": httptools})
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    states = {"idle": h11.IDLE, "sends_body": h11.SEND_BODY}
+    return type("Connection", (H11Connection, H11Protocol), {"limits": limits, **states})
 
 
 def check_all(connections: Iterable[Any]) -> None:

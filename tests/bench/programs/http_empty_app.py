@@ -19,5 +19,5 @@ async def answer(request: Any) -> Response:
 
 uvicorn.run(
     Starlette(routes=[Route("/mcp", answer, methods=["POST"])]),
-    port=int(sys.argv[1]), http="h11", loop="asyncio", log_config=None, access_log=False,
+    port=int(sys.argv[1]), http="httptools", loop="uvloop", log_config=None, access_log=False,
 )  # fmt: skip

@@ -17,5 +17,10 @@ def add(a: float, b: float) -> dict[str, float]:
 
 
 uvicorn.run(
-    server.streamable_http_app(), port=int(sys.argv[1]), http="h11", loop="asyncio", log_config=None, access_log=False
-)
+    server.streamable_http_app(),
+    port=int(sys.argv[1]),
+    http="httptools",
+    loop="uvloop",
+    log_config=None,
+    access_log=False,
+)  # fmt: skip

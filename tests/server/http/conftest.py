@@ -35,13 +35,19 @@ def serve() -> Iterator[Callable[..., Server]]:
         server.end()
 
 
-@pytest.fixture
-def listen() -> Iterator[Callable[..., Port]]:
-    """Serves an agent, or an app, on a port of this machine."""
+@pytest.fixture(params=["httptools", "h11"])
+def listen(request: pytest.FixtureRequest) -> Iterator[Callable[..., Port]]:
+    """Serves an agent, or an app, on a port of this machine: with compiled modules, and without."""
     ports: list[Port] = []
 
     def start(agent: Any, limits: Limits | None = None, **options: Any) -> Port:
-        ports.append(Port(agent if isinstance(agent, HttpApp) else app_of(agent, limits), **options))
+        ports.append(
+            Port(
+                agent if isinstance(agent, HttpApp) else app_of(agent, limits),
+                is_pure=request.param == "h11",
+                **options,
+            )
+        )
         return ports[-1]
 
     yield start

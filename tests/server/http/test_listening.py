@@ -8,19 +8,23 @@ import threading
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from gaia_mcp.server.http import listening
-from gaia_mcp.server.http.listening import HEADER_BYTES, Address, ConnectionLimits, JoinedWrites, parsed_address
+from gaia_mcp.server.http.listening import (
+    HEADER_BYTES,
+    MAX_PIPELINED,
+    Address,
+    ConnectionLimits,
+    JoinedWrites,
+    parsed_address,
+)
 from gaia_mcp.server.http.security import StaticToken
 from tests.server.http.asgi import Gate, Tools, app_of, text_of
-from tests.server.http.sockets import rest, stateless_call, until
+from tests.server.http.sockets import Port, rest, stateless_call, until
 from tests.waiting import PATIENCE_SECONDS, wait_until
-
-if TYPE_CHECKING:
-    from tests.server.http.sockets import Port
 
 Listen = Callable[..., "Port"]
 
@@ -390,6 +394,127 @@ def test_an_ambiguous_or_invalid_request_is_refused(listen: Listen) -> None:
         assert (refused, b"ok\n" in answer) == (True, False), (request[:200], answer)
 
 
+def test_a_tunnel_is_refused(listen: Listen) -> None:
+    """RFC 9110, section 9.3.6: this is no proxy."""
+    request = b"CONNECT localhost:80 HTTP/1.1\r\nhost: localhost:80\r\nconnection: close\r\n\r\n"
+
+    assert listen(Tools()).reply(request).startswith(b"HTTP/1.1 4")
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx",
+        HEAD + b"transfer-encoding: chunked\r\n\r\n2;",
+        HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx: ",
+    ],
+)
+def test_a_part_of_a_request_that_does_not_end_is_refused(listen: Listen, endless: bytes) -> None:
+    """Ours: a header, the extension of a chunk and a trailer are kept until they end."""
+    port = listen(Tools(hi=hello))
+    connection = port.send(endless)
+    try:
+        for _ in range(64):
+            connection.sendall(b"y" * (HEADER_BYTES // 2))
+    except OSError:
+        pass  # The server has closed the connection.
+
+    assert b"ok\n" not in rest(connection)
+    wait_until(lambda: not port.server.connections)
+
+
+def test_trailers_are_not_headers(listen: Listen) -> None:
+    """RFC 9110, section 6.5.1: what may not be sent in a trailer is ignored there."""
+    port = listen(Tools(hi=hello))
+    body, headers = stateless_call("hi", 1)
+    del headers["mcp-name"]
+    lines = "\r\n".join(f"{name}: {value}" for name, value in headers.items())
+    head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}\r\ntransfer-encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%s\r\n0\r\n" % (len(body), body)
+
+    answer = until(port.send(head.encode() + chunk + b"mcp-name: hi\r\n\r\n"), b"}")
+
+    assert b"the header Mcp-Name is missing" in answer
+
+
+def test_a_request_for_another_protocol_is_answered(listen: Listen) -> None:
+    """RFC 9110, section 7.8: the header may be ignored; curl sends it to switch to HTTP/2."""
+    port = listen(Tools(hi=hello))
+    body, headers = stateless_call("hi", 1)
+    headers |= {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "content-length": str(len(body))}
+    lines = "\r\n".join(f"{name}: {value}" for name, value in headers.items())
+    request = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n\r\n".encode() + body
+    connection = port.connect()
+
+    for _ in range(2):
+        connection.sendall(request)
+        assert b"hello" in until(connection, b"isError")
+
+
+def test_the_running_request_ends_before_what_follows_it_is_refused(listen: Listen) -> None:
+    """Ours: its client may have sent a few bytes too many. The connection is then closed."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.sendall(b"}}\r\n")
+    connection.sendall(b"more\r\n\r\n")
+    gate.open()
+
+    answer = rest(connection)
+    assert b"through" in answer
+    assert answer.rindex(b"HTTP/1.1 400 ") > answer.index(b"through")
+
+
+def test_a_part_of_the_next_request_does_not_disturb_the_running_one(listen: Listen) -> None:
+    """Ours: the time for its headers begins with the end of the running request."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nho")
+    (open_one,) = port.server.connections
+    open_one.loop.call_soon_threadsafe(open_one.check, time.monotonic() + 2 * ConnectionLimits().header_seconds)
+    gate.open()
+    assert b"through" in until(connection, b"isError")
+    connection.sendall(b"st: localhost\r\n\r\n")
+
+    assert until(connection, b"ok\n")
+
+
+def test_no_more_than_some_requests_wait_for_a_response(listen: Listen) -> None:
+    """Ours: each takes more memory than its bytes. They are answered, or refused with the connection."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
+    gate.open()
+
+    answer = until(connection, b"ok\n")
+    assert b"through" in answer
+    wait_until(lambda: all(len(getattr(each, "pipeline", ())) <= MAX_PIPELINED for each in port.server.connections))
+
+
+def test_a_disconnect_cancels_the_running_call_while_another_request_waits(listen: Listen) -> None:
+    """Spec 2026-07-28, HS-4: the client that closes the connection waits for neither."""
+    began, cancelled = threading.Event(), threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        began.set()
+        running.wait(PATIENCE_SECONDS * 4)
+
+    port = listen(Tools(wait=wait))
+    connection = port.begin("wait")
+    assert began.wait(PATIENCE_SECONDS)
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    connection.close()
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+
+
 def test_pipelined_requests_are_answered_in_order(listen: Listen) -> None:
     """RFC 9112, section 9.3.2."""
     port = listen(Tools(hi=hello))
@@ -477,3 +602,23 @@ def test_a_client_that_still_reads_is_not_disconnected(listen: Listen) -> None:
         connection.check(now)
 
     assert len(until(reader, b"isError")) > 29_000_000
+
+
+def test_where_the_compiled_modules_are_missing_a_server_works_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: not every platform has wheels of them."""
+    import sys
+
+    # The only way to have another installation.
+    for name in ("httptools", "uvloop"):
+        monkeypatch.setitem(sys.modules, name, None)
+    port = Port(app_of(Tools(hi=hello)))
+    try:
+        connection = port.connect()
+        wait_until(lambda: len(port.server.connections) == 1)
+        (open_one,) = port.server.connections
+        assert isinstance(open_one, listening.H11Connection)
+        assert isinstance(open_one.loop, asyncio.BaseEventLoop)
+        assert text_of(port.call("hi")) == "hello"
+        connection.close()
+    finally:
+        port.end()
