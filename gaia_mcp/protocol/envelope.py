@@ -43,7 +43,8 @@ def meta_of(params: dict[str, Any]) -> dict[str, Any]:
 
 def has_envelope(params: dict[str, Any]) -> bool:
     """Whether a request is of the stateless era."""
-    return VERSION_KEY in meta_of(params)
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def read_context(params: dict[str, Any]) -> RequestContext | str:
@@ -59,7 +60,8 @@ def read_context(params: dict[str, Any]) -> RequestContext | str:
         return f"_meta[{INFO_KEY!r}] must be an object"
     if level is not None and level not in LOG_LEVELS:
         return f"_meta[{LOG_LEVEL_KEY!r}] must be one of {', '.join(LOG_LEVELS)}"
-    return RequestContext(version, info, capabilities, progress_token(meta), level)
+    token = progress_token(meta) if "progressToken" in meta else None
+    return RequestContext(version, info, capabilities, token, level)
 
 
 def progress_token(meta: dict[str, Any]) -> int | str | None:

@@ -187,6 +187,9 @@ def standard_problem(headers: Mapping[str, str], message: Message) -> str | None
         given = headers.get(name.lower())
         if given is None:
             return f"the header {name} is missing"
+        # Most are the same, and need no decoding.
+        if given == wanted and _PLAIN.fullmatch(given) and not given.startswith("=?"):
+            continue
         if (problem := _difference(name, given, wanted)) is not None:
             return problem
     return None

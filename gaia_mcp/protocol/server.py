@@ -239,13 +239,15 @@ class ServerConnection(Connection):
     def _receive_request(self, request: Request) -> None:
         request_id, method, params = request
         if request_id in self._open:
-            # Not about that id: the stream belongs to the earlier request.
-            text = f"id {request_id!r} is still in use"
-            self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
+            self._refuse_used_id(request_id)
             return
         self._open[request_id] = (method, self._client)
         if has_envelope(params):
-            self._receive_stateless(request)
+            context = read_context(params)
+            if isinstance(context, str):
+                self.respond_error(request_id, jsonrpc.INVALID_PARAMS, context)
+            else:
+                self._serve_stateless(request, context)
         elif method == "initialize":
             self._receive_initialize(request)
         elif method == "ping":
@@ -261,12 +263,21 @@ class ServerConnection(Connection):
         else:
             self.respond_error(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
 
-    def _receive_stateless(self, request: Request) -> None:
+    def receive_stateless(self, request: Request, context: RequestContext) -> None:
+        """As `receive_request`, for a stateless request whose envelope has been read."""
+        self._about = None
+        if request.id in self._open:
+            self._refuse_used_id(request.id)
+        else:
+            self._serve_stateless(request, context)
+
+    def _refuse_used_id(self, request_id: RequestId) -> None:
+        # Not about that id: the stream belongs to the earlier request.
+        text = f"id {request_id!r} is still in use"
+        self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
+
+    def _serve_stateless(self, request: Request, context: RequestContext) -> None:
         request_id, method, params = request
-        context = read_context(params)
-        if isinstance(context, str):
-            self.respond_error(request_id, jsonrpc.INVALID_PARAMS, context)
-            return
         self._open[request_id] = (method, context)
         if context.version not in STATELESS_VERSIONS:
             data = {"supported": list(STATELESS_VERSIONS), "requested": context.version}

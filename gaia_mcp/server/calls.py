@@ -25,6 +25,7 @@ from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.events import RequestContext
     from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.task_run import TaskRun
@@ -124,6 +125,13 @@ class Calls:
     def receive_request(self, request: Request) -> list[Job]:
         """As `receive`, for a request that has been read."""
         return self._take_in(self._connection.receive_request, request)
+
+    def receive_stateless(self, request: Request, context: RequestContext, description: Description) -> list[Job]:
+        """As `receive_request`, for a stateless request whose envelope has been read, to a provider that has this
+        `description` by now.
+        """
+        self._connection.description = description
+        return self._take_in(self._connection.receive_stateless, request, context)
 
     def is_running(self, request_id: RequestId) -> bool:
         """Whether the request has been received and neither answered nor cancelled."""

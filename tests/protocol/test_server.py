@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.envelope import TASK_METHODS
+from gaia_mcp.protocol.envelope import TASK_METHODS, read_context
 from gaia_mcp.protocol.events import Cancelled, Discarded, ErrorResponse, InvalidResponse, RequestReceived
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Result
+from gaia_mcp.protocol.jsonrpc import (
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    Request,
+    Result,
+    classify,
+)
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
@@ -57,6 +64,21 @@ def answer(server: ServerConnection, message: object) -> Any:
     assert give(server, message) == []
     (sent,) = sent_by(server)
     return sent
+
+
+def test_a_request_whose_envelope_has_been_read_is_served_as_any_other() -> None:
+    """Ours: over HTTP the envelope is compared with the headers before. An id in use is refused all the same."""
+    message = enveloped(1, "tools/call", {"name": "a"})
+    read = classify(message)
+    assert isinstance(read, Request)
+    context = read_context(read.params)
+    assert not isinstance(context, str)
+    usual, server = new_server(), new_server()
+
+    server.receive_stateless(read, context)
+    assert server.take_events() == give(usual, message)
+    server.receive_stateless(read, context)
+    assert sent_by(server) == [answer(usual, message)]
 
 
 def refusal(server: ServerConnection, message: object) -> tuple[object, int]:

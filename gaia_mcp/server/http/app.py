@@ -174,7 +174,7 @@ class HttpApp:
             apps |= front.endpoints(shared)
         for each in self._open:
             each.entrance.marks = marks
-        apps = {path: self._counted(path, _Begun(self, app)) for path, app in apps.items()}
+        apps = {path: self._counted(path, app) for path, app in apps.items()}
         # With and without the trailing slash: a redirect would lose the body or the token.
         routes = [Route(spelling, app) for path, app in apps.items() for spelling in (path, f"{path}/")]
         if isinstance(authorizer, JwtAuthorizer):
@@ -198,18 +198,18 @@ class HttpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        app = self._direct.get(scope["path"]) if scope["type"] == "http" else None
+        app = None
+        if scope["type"] == "http":
+            # Not every server runs the lifespan.
+            if not self._has_begun:
+                await asyncio.to_thread(self.begin)
+            app = self._direct.get(scope["path"])
         await (app or self._app)(scope, receive, send)
 
     @property
     def unfinished(self) -> int:
         """The number of calls that have not ended."""
         return sum(pool.unfinished for pool in self._pools)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether `begin` has completed."""
-        return self._has_begun
 
     def begin(self) -> None:
         """Open the agents. Exceptions of the agents propagate."""
@@ -291,19 +291,6 @@ class HttpApp:
         except StoreError as problem:
             return PlainTextResponse(f"{store_problem(problem)}\n", 503)
         return PlainTextResponse("ready\n")
-
-
-class _Begun:
-    """An endpoint of an app that may not have started, because no server runs its lifespan."""
-
-    def __init__(self, app: HttpApp, endpoint: ASGIApp) -> None:
-        self._app = app
-        self._endpoint = endpoint
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._app.has_begun:
-            await asyncio.to_thread(self._app.begin)
-        await self._endpoint(scope, receive, send)
 
 
 def app_for(

@@ -21,8 +21,6 @@ from gaia_mcp.server.http.received import EventStream, send_body
 from gaia_mcp.server.provider import required_scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import Send
 
     from gaia_mcp.protocol.jsonrpc import RequestId
@@ -96,6 +94,26 @@ class Exchange:
     from any thread.
     """
 
+    # Whether it is still undecided if the requests are accepted, and why they were not.
+    _is_held = False
+    _problem: Exception | None = None
+    # Whether the client no longer reads the messages.
+    is_closed = False
+    # Whether the response is an SSE stream.
+    is_stream = False
+    # Whether the client can resume the stream, and has been sent the event id that it needs for this.
+    is_resumable = False
+    _is_to_be_released = False
+    # The queued messages, if a message that is equal to one of them is left out.
+    _unread: set[Sent] | None = None
+    # Each is written by one side only, so no lock is needed.
+    _bytes_put = 0
+    _bytes_taken = 0
+    _is_waking = False
+    _waiter: asyncio.Future[bool] | None = None
+    # Created by the first call that has to wait.
+    _room: threading.Condition | None = None
+
     def __init__(self, ids: Iterable[RequestId], *, merges: bool = False) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -103,25 +121,9 @@ class Exchange:
             wakeups = _wakeups[self._loop] = Wakeups(self._loop)
         self._wakeups = wakeups
         self.open = set(ids)
-        # Whether it is still undecided if the requests are accepted, and why they were not.
-        self._is_held = False
-        self._problem: Exception | None = None
-        # Whether the client no longer reads the messages.
-        self.is_closed = False
-        # Whether the response is an SSE stream.
-        self.is_stream = False
-        # Whether the client can resume the stream, and has been sent the event id that it needs for this.
-        self.is_resumable = False
-        self._is_to_be_released = False
         self._messages: deque[Sent] = deque()
-        self._unread: set[Sent] | None = set() if merges else None
-        # Each is written by one side only, so no lock is needed.
-        self._bytes_put = 0
-        self._bytes_taken = 0
-        self._is_waking = False
-        self._waiter: asyncio.Future[bool] | None = None
-        # Created by the first call that has to wait.
-        self._room: threading.Condition | None = None
+        if merges:
+            self._unread = set()
 
     @property
     def has_ended(self) -> bool:
@@ -199,14 +201,16 @@ class Exchange:
             # Before the message is sent, so that a later change is announced again.
             self._unread.discard(sent)
         self._bytes_taken += len(sent.data)
-        self._make_room()
+        if self._room is not None:
+            self._make_room(self._room)
         return sent
 
     def close(self) -> None:
         """Discard all queued and future messages, because the client no longer reads them."""
         self.is_closed = True
         self._messages.clear()
-        self._make_room()
+        if self._room is not None:
+            self._make_room(self._room)
         self.woken()
 
     async def _wait(self, seconds: float) -> bool:
@@ -242,16 +246,18 @@ class Exchange:
         """Whether `next` can return or raise without waiting."""
         if self._is_held:
             return False
-        return bool(self._messages) or not self.open or self.is_released or self._problem is not None
+        # The rest is false for most exchanges, until they end.
+        is_ready = self._messages or not self.open or self._problem is not None
+        return bool(is_ready or (self._is_to_be_released and self.is_resumable))
 
     def _has_room(self) -> bool:
         ahead = self._bytes_put - self._bytes_taken
         return len(self._messages) < MAX_AHEAD and ahead < MAX_AHEAD_BYTES
 
-    def _make_room(self) -> None:
-        if self._room is not None:
-            with self._room:
-                self._room.notify_all()
+    @staticmethod
+    def _make_room(room: threading.Condition) -> None:
+        with room:
+            room.notify_all()
 
 
 def scope_head(caller: Caller, sent: Sent) -> Head | None:
@@ -260,29 +266,29 @@ def scope_head(caller: Caller, sent: Sent) -> Head | None:
 
 
 class Answering:
-    """Sends responses, with the parts that differ between eras as parameters.
+    """Sends responses. Subclasses have what differs between eras."""
 
-    `head_of` returns status and headers for a single message. A stream also begins if nothing was sent within the
-    seconds that `patience` returns. `streaming` is entered for the duration of a stream, and returns the stream's first
-    bytes. `gone` is called if the client disconnects before the end.
-    """
+    caller: Caller
 
-    def __init__(
-        self,
-        *,
-        head_of: Callable[[Sent], Head],
-        gone: Callable[[], None],
-        streaming: Callable[[], AbstractAsyncContextManager[bytes]] = lambda: nullcontext(b""),
-        patience: Callable[[], float],
-        keep_alive_seconds: float,
-    ) -> None:
-        self._head_of = head_of
-        self._gone = gone
-        self._streaming = streaming
-        self._patience = patience
+    def __init__(self, keep_alive_seconds: float) -> None:
         self._keep_alive_seconds = keep_alive_seconds
 
-    async def answer(self, exchange: Exchange, request: Received, send: Send) -> None:
+    def head_of(self, sent: Sent) -> Head:
+        """Status and headers for a single message: missing scopes have status 403, all other errors 200."""
+        return scope_head(self.caller, sent) or OK
+
+    def gone(self) -> None:
+        """Called if the client disconnects before the end."""
+
+    def streaming(self) -> AbstractAsyncContextManager[bytes]:
+        """Entered for the duration of a stream; returns the stream's first bytes."""
+        return nullcontext(b"")
+
+    def patience(self) -> float:
+        """A stream also begins if nothing was sent within so many seconds."""
+        return self._keep_alive_seconds
+
+    async def respond(self, exchange: Exchange, request: Received, send: Send) -> None:
         """Send the messages of the exchange, until it ends or the client disconnects."""
         sent = await exchange.next(QUICK_SECONDS)
         if sent is not None and exchange.has_ended:
@@ -291,7 +297,7 @@ class Answering:
         watch = asyncio.create_task(self._watch(exchange, request))
         try:
             if sent is None:
-                sent = await exchange.next(self._patience())
+                sent = await exchange.next(self.patience())
             if sent is not None and exchange.has_ended:
                 await self._send_only(sent, send)
             elif not exchange.is_closed:
@@ -300,13 +306,13 @@ class Answering:
             watch.cancel()
 
     async def _send_only(self, sent: Sent, send: Send) -> None:
-        status, headers = self._head_of(sent)
+        status, headers = self.head_of(sent)
         await send_body(send, status, sent.data, headers)
 
     async def _stream(self, exchange: Exchange, sent: Sent | None, send: Send) -> None:
         exchange.is_stream = True
         stream = EventStream(send)
-        async with self._streaming() as events:
+        async with self.streaming() as events:
             exchange.is_resumable = bool(events)
             await stream.start()
             is_over = False
@@ -329,7 +335,7 @@ class Answering:
     async def _watch(self, exchange: Exchange, request: Received) -> None:
         await request.disconnected()
         exchange.close()
-        self._gone()
+        self.gone()
 
 
 def as_event(sent: Sent) -> bytes:

@@ -7,7 +7,7 @@ that belong to no request, or resumes a broken one. A disconnect cancels no requ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from gaia_mcp.protocol.jsonrpc import Malformed, Request
 from gaia_mcp.protocol.sse import write_event
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, has_sessions
 from gaia_mcp.server.http.event_log import EventLog, follow, split_event_id
-from gaia_mcp.server.http.exchange import OK, Answering, Exchange, Head, scope_head
+from gaia_mcp.server.http.exchange import Answering, Exchange
 from gaia_mcp.server.http.received import RefusalError, overloaded, send_body, store_failed
 from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
 from gaia_mcp.server.tasks import Leases
@@ -27,7 +27,6 @@ from gaia_mcp.store import StoreError
 if TYPE_CHECKING:
     from starlette.types import Send
 
-    from gaia_mcp.server.http.exchange import Sent
     from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sessions import Sessions
@@ -47,6 +46,39 @@ class Opened(NamedTuple):
     session: Session
     log: EventLog
     patience_seconds: float
+
+
+# The first bytes of a stream, and what its end calls.
+Stream: TypeAlias = tuple[bytes, Callable[[], object]]
+
+
+class _Answering(Answering):
+    """Answers the requests of one POST. If the client disconnects, the calls continue, and their messages are added to
+    the log of the session. `opened` has one member when the first message has come.
+    """
+
+    def __init__(
+        self,
+        keep_alive_seconds: float,
+        caller: Caller,
+        opened: list[Opened],
+        begin_stream: Callable[[], Awaitable[Stream]],
+    ) -> None:
+        super().__init__(keep_alive_seconds)
+        self.caller = caller
+        self._opened = opened
+        self._begin_stream = begin_stream
+
+    def patience(self) -> float:
+        return self._opened[0].patience_seconds
+
+    @asynccontextmanager
+    async def streaming(self) -> AsyncIterator[bytes]:
+        opening, leave = await self._begin_stream()
+        try:
+            yield opening
+        finally:
+            leave()
 
 
 class HandshakeEndpoint:
@@ -93,7 +125,10 @@ class HandshakeEndpoint:
             if not opened:
                 await send_body(send, 202, b"")
                 return
-        await self._answer(exchange, opened, request, send)
+        taken_over = partial(asyncio.get_running_loop().call_soon_threadsafe, exchange.close)
+        begin_stream = partial(self._threads.run, self._begin_stream, opened, taken_over)
+        answering = _Answering(self._served.limits.keep_alive_seconds, request.caller, opened, begin_stream)
+        await answering.respond(exchange, request, send)
 
     async def get(self, request: Received, send: Send) -> None:
         """Open the stream for messages that belong to no request, or resume a stream. Raises `RefusalError`."""
@@ -177,29 +212,6 @@ class HandshakeEndpoint:
         if not self._sessions.look_up(session_id, request.caller.principal, found):
             raise _ending()
 
-    async def _answer(self, exchange: Exchange, opened: list[Opened], request: Received, send: Send) -> None:
-        loop = asyncio.get_running_loop()
-
-        @asynccontextmanager
-        async def streaming() -> AsyncIterator[bytes]:
-            taken_over = partial(loop.call_soon_threadsafe, exchange.close)
-            session, log, _ = opened[0]
-            opening, leave = await self._threads.run(self._begin_stream, session, log, taken_over)
-            try:
-                yield opening
-            finally:
-                leave()
-
-        answering = Answering(
-            head_of=partial(_head_of, request.caller),
-            # The call continues, and its messages are added to the log of the session.
-            gone=lambda: None,
-            streaming=streaming,
-            patience=lambda: opened[0].patience_seconds,
-            keep_alive_seconds=self._served.limits.keep_alive_seconds,
-        )
-        await answering.answer(exchange, request, send)
-
     def _patience_seconds(self, caller: Caller) -> float:
         if caller.scopes is not None and self._served.workers.waiting:
             # A call that waits for a thread may lack scopes: that needs status 403, and a stream begins with 200.
@@ -254,13 +266,12 @@ class HandshakeEndpoint:
                 self._sessions.discard(session)
         return session.id if is_open else ""
 
-    def _begin_stream(
-        self, session: Session, log: EventLog, taken_over: Callable[[], object]
-    ) -> tuple[bytes, Callable[[], object]]:
+    def _begin_stream(self, opened: list[Opened], taken_over: Callable[[], object]) -> Stream:
         """The first bytes of a resumable stream, and a function that stops watching for another stream that resumes it.
 
         If the store fails, the stream works, but cannot be resumed.
         """
+        session, log, _ = opened[0]
         try:
             self._leases.take()
             beginning = log.open()
@@ -331,8 +342,3 @@ def _checked(
         if read.method == "initialize" and not may_initialize:
             raise RefusalError(400, "initialize must not be part of a batch", request_id=read.id)
     return read
-
-
-def _head_of(caller: Caller, sent: Sent) -> Head:
-    """The status and headers of a response: missing scopes have status 403, all other errors 200."""
-    return scope_head(caller, sent) or OK

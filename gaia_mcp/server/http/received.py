@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import (
@@ -107,16 +109,14 @@ class Received:
         """Raises `RefusalError` for headers that are too large or give the body two lengths (RFC 9112, section 6.3): a
         proxy may have used the other length.
         """
-        if sum(len(name) + len(value) for name, value in self.scope["headers"]) > limits.header_bytes:
+        if sum(map(len, chain.from_iterable(self.scope["headers"]))) > limits.header_bytes:
             raise RefusalError(431, f"the headers have more than {limits.header_bytes} bytes", headers=_CLOSE)
         if "content-length" in self.headers and "transfer-encoding" in self.headers:
             raise RefusalError(400, "the request has both a length and a transfer encoding", headers=_CLOSE)
 
     def accepts(self, *types: str) -> bool:
         """Whether the client accepts all of these media types."""
-        given = self.headers.get("accept", "")
-        ranges = {part.partition(";")[0].strip().lower() for part in given.split(",")}
-        return all(kind in ranges or "*/*" in ranges or f"{kind.partition('/')[0]}/*" in ranges for kind in types)
+        return _accepts(self.headers.get("accept", ""), types)
 
     async def message(self, limits: Limits, unfinished: Unfinished) -> Any:
         """The JSON of the body. Raises `RefusalError`, or `ClientDisconnectedError` if the client disconnects."""
@@ -125,7 +125,10 @@ class Received:
         if given.partition(";")[0].strip().lower() != JSON_TYPE:
             raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
         body = await self._body(limits, unfinished)
-        if _has_more_values(body, limits.values):
+        opened = body.count(b"[") + body.count(b"{")
+        # No fewer than its values, of which each but the first follows one of these.
+        most_values = 1 + opened + body.count(b",")
+        if most_values > limits.values and _has_more_values(body, limits.values):
             raise RefusalError(413, f"the body has more than {limits.values} values")
         try:
             message = parse_strictly(body)
@@ -134,7 +137,9 @@ class Received:
             raise RefusalError(400, text, request_id=malformed(problem.value, text).id) from problem
         except ValueError as problem:
             raise RefusalError(400, "Parse error", PARSE_ERROR) from problem
-        self.bytes = len(body) + _VALUE_BYTES * _count_values(message, limits)
+        if opened > limits.depth or len(body) > limits.key_chars:
+            most_values = _count_values(message, limits)
+        self.bytes = len(body) + _VALUE_BYTES * most_values
         return message
 
     async def _body(self, limits: Limits, unfinished: Unfinished) -> bytes:
@@ -178,6 +183,12 @@ class Received:
             pass
 
 
+@lru_cache(64)  # Most clients send one of a few values.
+def _accepts(given: str, types: tuple[str, ...]) -> bool:
+    ranges = {part.partition(";")[0].strip().lower() for part in given.split(",")}
+    return all(kind in ranges or "*/*" in ranges or f"{kind.partition('/')[0]}/*" in ranges for kind in types)
+
+
 def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
     if len(headers) < len(raw):
@@ -201,9 +212,7 @@ class ClientDisconnectedError(Exception):
 
 def _has_more_values(body: bytes, limit: int) -> bool:
     """Whether the JSON in `body` has more than so many values. Decided before it is parsed, which creates them all."""
-    if sum(map(body.count, (b",", b"[", b"{"))) < limit:
-        return False
-    # Most of these may be part of strings, or begin an empty list or object. The first value has none.
+    # Most of what precedes values may be part of strings, or begin an empty list or object. The first value has none.
     at = 0
     for _ in range(limit):
         if (found := _NEXT_VALUE.match(body, at)) is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Container, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import Call
@@ -17,6 +16,7 @@ from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
@@ -94,22 +94,19 @@ class Served:
         connection: ServerConnection,
         send: Callable[[Outgoing], None],
         pace: Callable[[RunningCall], None],
+        waiting: Callable[[RunningCall], AbstractContextManager[None]],
         close_stream: Callable[[RunningCall], None] = lambda _: None,
         *,
-        share: Share | None = None,
-        is_gone: Callable[[RunningCall], bool] = lambda _: False,
         follows: bool = True,
     ) -> Calls:
-        """The calls of a connection, whose client has this `share` of the pool. The caller must close them. `is_gone`
-        returns whether the client of a call has disconnected. With `follows` false, it is not notified of changes.
-        """
+        """The calls of a connection, which the caller must close. The other parameters are those of `Calls`."""
         return Calls(
             connection,
             self._shown,
             send,
             self.on_failure,
             self._sealer,
-            waiting=partial(self.workers.asking, share=share, is_gone=is_gone),
+            waiting=waiting,
             pace=pace,
             close_stream=close_stream,
             tasks=self._tasks,
@@ -127,7 +124,8 @@ class Served:
 
         def run() -> None:
             forget()
-            if headers is not None and (problem := self._header_problem(job, headers)) is not None:
+            # Most providers have no such parameters.
+            if headers and self._parameters != {} and (problem := self._header_problem(job, headers)) is not None:
                 calls.refuse(job, problem, HEADER_MISMATCH)
             else:
                 calls.run(job)

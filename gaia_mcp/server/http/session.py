@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.envelope import LOG_LEVELS
@@ -98,9 +99,8 @@ class Session:
         self._connection = ServerConnection(served.describe(), (self._place << _NUMBER_BITS) + 1)
         self._connection.subscriptions.session = session_id
         self._share = served.workers.share(principal, is_session=True)
-        self._calls = served.calls(
-            self._connection, self._send, self._pace, self._close_stream, share=self._share, is_gone=self._is_gone
-        )
+        waiting = partial(served.workers.asking, share=self._share, is_gone=self._is_gone)
+        self._calls = served.calls(self._connection, self._send, self._pace, waiting, self._close_stream)
 
     @classmethod
     def loaded(cls, session_id: str, served: Served, store: Store, saved: bytes) -> Session:

@@ -45,20 +45,16 @@ class _Job(NamedTuple):
 class Share:
     """The part of a pool that one client may have, which is also part of the share of its caller, if that is known."""
 
+    # Protected by the lock of the pool. `jobs` are only those of this client itself, the others of all its clients.
+    waiting = 0
+    waiting_bytes = 0
+    asking = 0
+    running = 0
+
     def __init__(self, part: float = 1.0, caller: Share | None = None) -> None:
         self.part = part
         self.chain: tuple[Share, ...] = (self,) if caller is None else (self, caller)
-        # Protected by the lock of the pool. `jobs` are only those of this client itself, the others of all its clients.
         self.jobs: deque[_Job] = deque()
-        self.waiting = 0
-        self.waiting_bytes = 0
-        self.asking = 0
-        self.running = 0
-
-    def may_run(self, limit: int) -> bool:
-        """Whether it may have another one of so many threads."""
-        spared = limit // SPARED if self.part < 1 else 0
-        return not spared or self.running < limit - spared
 
     def most(self, places: int) -> int:
         """How many of so many places it may have."""
@@ -143,9 +139,16 @@ class Workers:
         """
         share = share or Share()
         with self._lock:
-            if not all(self._has_room(each, size) for each in (*share.chain, self._all)):
-                return False
-            self._add(share, _Job(run, size))
+            if self._all.waiting or not self._max_waiting:
+                for each in (*share.chain, self._all):
+                    if not self._has_room(each, size):
+                        return False
+            if not share.jobs:
+                self._turns.append(share)
+            share.jobs.append(_Job(run, size))
+            for each in (*share.chain, self._all):
+                each.waiting += 1
+                each.waiting_bytes += size
             self._call_thread()
             if not self._active and not self._all.asking:
                 self._remove(share, share.jobs[-1])
@@ -204,8 +207,10 @@ class Workers:
 
     def _has_room(self, share: Share, size: int) -> bool:
         # One job of any size may wait, or a large request could only be sent to a server that is idle.
-        fits = share.waiting_bytes + size <= share.most(self._max_bytes) or not share.waiting
-        return fits and share.waiting < self._free + share.most(self._max_waiting)
+        if share.waiting and share.waiting_bytes + size > share.most(self._max_bytes):
+            return False
+        most = share.most(self._max_waiting)
+        return share.waiting < most or share.waiting < most + self._free
 
     def _make_room_to_ask(self, shares: tuple[Share, ...]) -> _Asking | None:
         """Let a call leave whose client is gone, if there is no room. Returns that call. Raises as `asking`."""
@@ -232,14 +237,6 @@ class Workers:
             each.running -= count
         self._active -= count
 
-    def _add(self, share: Share, job: _Job) -> None:
-        if not share.jobs:
-            self._turns.append(share)
-        share.jobs.append(job)
-        for each in (*share.chain, self._all):
-            each.waiting += 1
-            each.waiting_bytes += job.size
-
     def _remove(self, share: Share, job: _Job) -> None:
         share.jobs.remove(job)
         if not share.jobs:
@@ -251,35 +248,41 @@ class Workers:
     @property
     def _ready(self) -> Share | None:
         """The share whose turn it is, among those that may have another thread."""
-        return next((share for share in self._turns if all(each.may_run(self.limit) for each in share.chain)), None)
+        most = self.limit - self.limit // SPARED
+        for share in self._turns:
+            for each in share.chain:
+                if each.running >= most and each.part < 1 and most < self.limit:
+                    break
+            else:
+                return share
+        return None
 
     def _next(self, share: Share) -> Run:
         """Take the first job of the share, and let the others have their turns."""
-        job = share.jobs[0]
-        self._remove(share, job)
+        job = share.jobs.popleft()
+        self._turns.remove(share)
         if share.jobs:
-            self._turns.remove(share)
             self._turns.append(share)
         for each in (*share.chain, self._all):
+            each.waiting -= 1
+            each.waiting_bytes -= job.size
             each.running += 1
         return job.run
 
     def _call_thread(self) -> None:
         """Wake or start a thread for a waiting job, unless one is coming already."""
-        if self._is_coming or self._ready is None:
+        if self._is_coming or not self._turns or not (self._idle or self._active < self.limit) or self._ready is None:
             return
         if self._idle:
             self._idle -= 1
             self._wakes.put(True)
-        elif self._active < self.limit:
+        else:
             try:
                 threading.Thread(target=self._serve, name="call", daemon=True).start()
             except RuntimeError:
                 # This process can start no more threads. One that runs a job takes the waiting one later.
                 return
             self._active += 1
-        else:
-            return
         self._is_coming = True
 
     def _serve(self) -> None:

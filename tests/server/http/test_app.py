@@ -117,7 +117,6 @@ def test_the_lifespan_opens_and_closes_the_agent() -> None:
         running = asyncio.create_task(app({"type": "lifespan", "state": {}}, incoming.get, sent.put))
         await incoming.put({"type": "lifespan.startup"})
         assert (await sent.get())["type"] == "lifespan.startup.complete"
-        assert app.has_begun
         assert agent.seen == ["opened"]
         await incoming.put({"type": "lifespan.shutdown"})
         assert (await sent.get())["type"] == "lifespan.shutdown.complete"

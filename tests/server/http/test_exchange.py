@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from gaia_mcp.server.http.exchange import MAX_AHEAD, MAX_AHEAD_BYTES, Exchange, Sent, scope_head, sent_of
+from gaia_mcp.server.http.exchange import MAX_AHEAD, MAX_AHEAD_BYTES, Answering, Exchange, Sent, scope_head, sent_of
 from gaia_mcp.server.http.received import Caller
 from gaia_mcp.server.http.workers import Limits
 from tests.server.http.asgi import Gate, Tools, text_of
@@ -296,6 +296,9 @@ def test_a_scope_challenge_is_sent_only_to_callers_with_scopes() -> None:
     assert scope_head(Caller(scopes=frozenset()), demanding) == (
         403, ((b"www-authenticate", b'Bearer error="insufficient_scope", scope="a"'),)
     )  # fmt: skip
+    answering = Answering(1.0)
+    answering.caller = Caller(scopes=frozenset())
+    assert [answering.head_of(sent)[0] for sent in (demanding, ONE, TWO)] == [403, 200, 200]
 
 
 def test_a_silent_call_sends_keep_alive_comments(serve: Serve) -> None:

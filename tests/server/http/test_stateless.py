@@ -68,6 +68,41 @@ def test_notifications_of_a_call_make_the_response_an_event_stream(serve: Serve)
     assert not any(event.id for event in reply.events)
 
 
+def test_a_request_gets_no_message_of_an_earlier_one(serve: Serve) -> None:
+    """Spec 2026-07-28: each is independent. A thread of an earlier call may still run, and the ids may be the same."""
+    earlier: list[Any] = []
+
+    def late(running: Any) -> str:
+        for one in earlier:
+            one.log("info", "late")
+            one.progress(1)
+        earlier.append(running)
+        return f"call {len(earlier)}"
+
+    server = serve(Tools(late=late))
+    asked = call(1, "late", progressToken="p", **{"io.modelcontextprotocol/logLevel": "info"})
+
+    replies = [server.stateless(asked).reply() for _ in range(3)]
+
+    assert [reply.headers["content-type"] for reply in replies] == ["application/json"] * 3
+    assert [text_of(reply.json) for reply in replies] == ["call 1", "call 2", "call 3"]
+
+
+def test_a_change_of_the_provider_is_known_to_the_next_request(serve: Serve) -> None:
+    """Ours: what the server offers is not that of the first request."""
+    provider = AgentProvider(Tools(hi=lambda _: "hello"))
+    described = provider.describe()
+    server = serve(provider)
+    names = []
+    for name in ("before", "after"):
+        provider.describe = lambda name=name: described._replace(info={"name": name, "version": "1"})  # type: ignore[misc,method-assign]
+        server.app.endpoints["/mcp"].served._change(Change(lists=("tools",)))
+        meta = server.stateless(call(1, "hi")).reply().json["result"]["_meta"]
+        names.append(meta["io.modelcontextprotocol/serverInfo"]["name"])
+
+    assert names == ["before", "after"]
+
+
 def test_a_notification_is_accepted(serve: Serve) -> None:
     """Spec 2026-07-28, HS-2."""
     reply = serve(Tools()).stateless({"jsonrpc": "2.0", "method": "notifications/cancelled"}).reply()
@@ -190,7 +225,7 @@ def test_a_call_that_waits_for_a_thread_is_dropped_when_its_client_disconnects(s
 def test_large_requests_do_not_wait_for_a_thread_in_any_number(serve: Serve) -> None:
     """Ours: 503, since each keeps its memory."""
     gate = Gate()
-    server = serve(Tools(gate=gate), Limits(calls=1, waiting_bytes=14_000))
+    server = serve(Tools(gate=gate), Limits(calls=1, waiting_bytes=25_000))
     first = [server.stateless(call(1, "gate"))]
     gate.await_entered()
     first.append(server.stateless(call(2, "gate", {"x": [{}] * 80})))
