@@ -189,8 +189,10 @@ class Exchange:
         was none in this time, or the exchange `has_ended`, `is_released` or is closed. Raises the exception of
         `refuse`.
         """
-        while not self._is_ready and not self.is_closed:
-            if not await self._wait(seconds) and not self._is_held:
+        while True:
+            # Before the check: a message that is put from here on wakes the wait.
+            self._is_waking = False
+            if self._is_ready or self.is_closed or not (await self._wait(seconds) or self._is_held):
                 break
         if self._problem is not None:
             raise self._problem
@@ -215,10 +217,6 @@ class Exchange:
 
     async def _wait(self, seconds: float) -> bool:
         """Wait to be woken. Returns False after `seconds`."""
-        self._is_waking = False
-        # Checked again: a message that was put just before the reset wakes nothing.
-        if self._is_ready:
-            return True
         self._waiter = self._loop.create_future()
         timer = self._loop.call_later(seconds, self.woken, False)
         try:

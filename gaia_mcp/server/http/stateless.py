@@ -150,7 +150,7 @@ class _Conversation(Answering):
                 call.rejects_arguments = form.rejects_arguments
             served.start(self.calls, job, share, request.bytes, request.headers if form is None else None)
         await self.respond(exchange, request, send)
-        return exchange.has_ended and not exchange.is_closed
+        return not exchange.is_closed
 
     def head_of(self, sent: Sent) -> Head:
         if self._form is not None:

@@ -6,6 +6,9 @@ takes the other job.
 
 Each client has a share of the pool, so that no client takes all of it. The waiting jobs of the clients take turns. If
 too many calls wait for their clients, one whose client has disconnected gives its place to another.
+
+`ThreadPoolExecutor` with a semaphore was measured in its place: 25 us for a call instead of 15, 13 instead of 5 with 50
+at once, and a sixth more processor time for a POST. Its threads also keep a process from ending while a tool blocks.
 """
 
 from __future__ import annotations
