@@ -57,7 +57,11 @@ class Script:
 
 
 class RedisConnections:
-    """Connections with the settings of `pool`. Safe to use from several threads. The first command connects."""
+    """Connections with the settings of `pool`. Safe to use from several threads. The first command connects.
+
+    Connections of redis-py, but not its pool, which also records metrics: with that a command took 61 us instead of 49,
+    of which 35 instead of 22 of the processor, and among 8 threads 44 us instead of 26.
+    """
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
