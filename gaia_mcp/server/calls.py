@@ -170,7 +170,8 @@ class Calls:
         self._flush()
         with self._lock:
             self._at_work.discard(call)
-            self._notify_idle()
+            if self._idle is not None:
+                self._idle.notify_all()
 
     def _answer(self, job: Job) -> dict[str, Any] | None:
         """The result of a request; None for a subscription to tasks, which `_listen` answers."""
@@ -220,7 +221,8 @@ class Calls:
             for call in self._running.values():
                 call.cancel()
             self._running.clear()
-            self._notify_idle()
+            if self._idle is not None:
+                self._idle.notify_all()
             self._connection.close()
             self._collect()
         self._flush()
@@ -241,7 +243,8 @@ class Calls:
                 jobs.append(Job(event, call))
             elif isinstance(event, Cancelled) and (call_of := self._running.pop(event.id, None)) is not None:
                 call_of.cancel()
-                self._notify_idle()
+                if self._idle is not None:
+                    self._idle.notify_all()
             # The answer is always pending: the connection drops the response to a withdrawn request.
             elif isinstance(event, Result):
                 self._asked.pop(event.id).set(event.result, None)
@@ -352,16 +355,13 @@ class Calls:
         """Remove a request after its response."""
         self._collect()
         del self._running[request_id]
-        self._notify_idle()
+        if self._idle is not None:
+            self._idle.notify_all()
 
     def _wait_for(self, is_over: Callable[[], bool], seconds: float) -> bool:
         with self._lock:
             self._idle = self._idle or threading.Condition(self._lock)
             return self._idle.wait_for(is_over, seconds)
-
-    def _notify_idle(self) -> None:
-        if self._idle is not None:
-            self._idle.notify_all()
 
     def announce(self, change: Change) -> None:
         """Notify the client of a change of the provider, if the client has subscribed to it."""

@@ -95,15 +95,12 @@ class Received:
         self.headers = _headers(scope["headers"])
         self._receive = receive
         self.caller = _ANYBODY
+        # For tracing.
+        self.transport = _HTTP
+        if _TRACE[0] in self.headers:
+            self.transport = _HTTP._replace(trace={name: self.headers[name] for name in _TRACE if name in self.headers})
         # The approximate memory that its message takes.
         self.bytes = 0
-
-    @property
-    def transport(self) -> Transport:
-        """The transport of the request, for tracing."""
-        if _TRACE[0] not in self.headers:
-            return _HTTP
-        return _HTTP._replace(trace={name: self.headers[name] for name in _TRACE if name in self.headers})
 
     def check_head(self, limits: Limits) -> None:
         """Raises `RefusalError` for headers that are too large or give the body two lengths (RFC 9112, section 6.3): a
@@ -147,13 +144,17 @@ class Received:
         if length.isdigit() and int(length[:20]) > limits.body_bytes:
             raise _too_large(limits.body_bytes)
         size = 0
+        pieces: list[bytes] = []
         try:
             async with asyncio.timeout(limits.body_seconds):
-                data, has_more = await self._piece()
-                if not has_more and len(data) <= limits.body_bytes:
-                    return data
-                pieces = []
                 while True:
+                    event = await self._receive()
+                    if event["type"] == "http.disconnect":
+                        raise ClientDisconnectedError
+                    data: bytes = event.get("body", b"")
+                    has_more = event.get("more_body", False)
+                    if not (pieces or has_more) and len(data) <= limits.body_bytes:
+                        return data
                     pieces.append(data)
                     size += len(data)
                     unfinished.bytes += len(data)
@@ -161,7 +162,6 @@ class Received:
                         raise overloaded("too many bodies have begun and not ended")
                     if not has_more or size > limits.body_bytes:
                         break
-                    data, has_more = await self._piece()
         except TimeoutError as cause:
             problem = f"the body did not end within {limits.body_seconds:g} s"
             raise RefusalError(408, problem, headers=_CLOSE) from cause
@@ -170,12 +170,6 @@ class Received:
         if size > limits.body_bytes:
             raise _too_large(limits.body_bytes)
         return b"".join(pieces)
-
-    async def _piece(self) -> tuple[bytes, bool]:
-        event = await self._receive()
-        if event["type"] == "http.disconnect":
-            raise ClientDisconnectedError
-        return event.get("body", b""), event.get("more_body", False)
 
     async def disconnected(self) -> None:
         """Return when the client has disconnected. To be called after the body was read."""

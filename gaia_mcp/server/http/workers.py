@@ -274,7 +274,7 @@ class Workers:
 
     def _call_thread(self) -> None:
         """Wake or start a thread for a waiting job, unless one is coming already."""
-        if self._is_coming or not self._turns or not (self._idle or self._active < self.limit) or self._ready is None:
+        if self._is_coming or not (self._idle or self._active < self.limit) or self._ready is None:
             return
         if self._idle:
             self._idle -= 1
@@ -301,12 +301,13 @@ class Workers:
                 if self._active > self.limit and not (is_coming and self._turns):
                     self._active -= 1
                     return
-                share = self._ready
+                share = self._ready if self._turns else None
                 if share is None:
                     self._idle += 1
                 else:
                     run = self._next(share)
-                    self._call_thread()
+                    if self._turns:
+                        self._call_thread()
             if share is not None:
                 run()
             elif not self._wakes.get():
