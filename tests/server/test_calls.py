@@ -15,8 +15,16 @@ import pytest
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import ListRoots
 from gaia_mcp.core.tracing import with_trace
+from gaia_mcp.protocol.envelope import read_context
 from gaia_mcp.protocol.input_required import QuestionError
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
+from gaia_mcp.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    Request,
+    classify,
+)
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
@@ -95,6 +103,25 @@ def done(text: str = "done") -> Wire:
 
 
 # Running.
+
+
+def test_a_request_whose_envelope_has_been_read_is_answered_with_the_present_description() -> None:
+    """Ours: over HTTP one `Calls` serves a request after the other, and is not told of changes meanwhile."""
+    provider = Functions(work=lambda _: done())
+    client = Client(provider, follows=False)
+    names = []
+    for _ in range(2):
+        message = classify(call(1, "work"))
+        assert isinstance(message, Request)
+        context = read_context(message.params)
+        assert not isinstance(context, str)
+        for job in client.calls.receive_stateless(message, context, provider.describe()):
+            client.calls.run(job)
+        sent: Any = client.sent[-1].message
+        names.append(sent["result"]["_meta"][SERVER_INFO]["name"])
+        provider.replace(work=lambda _: done(), more=lambda _: done())
+
+    assert names == ["1 tools", "2 tools"]
 
 
 def test_messages_of_concurrent_calls_name_their_request() -> None:
