@@ -300,9 +300,7 @@ class LimitedConnection(Protocol):
             transport.close()
             return
         super().connection_made(transport)
-        if isinstance(self.loop, asyncio.BaseEventLoop):
-            self.transport = JoinedWrites(transport)  # type: ignore[assignment]
-        # uvloop joins the writes itself.
+        self.transport = JoinedWrites(transport)  # type: ignore[assignment]
         self._await_headers()
 
     def eof_received(self) -> bool:  # type: ignore[override]
