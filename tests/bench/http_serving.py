@@ -102,24 +102,24 @@ def _beside_others(effort: Effort) -> list[Figure]:
     return [
         Figure(
             f"HTTP server, {CLIENTS} clients: requests a second / the SDK's server",
-            ours.per_second / theirs.per_second, 2, at_least=True, remark=remark.format(theirs.per_second),
+            ours.per_second / theirs.per_second, 4, at_least=True, remark=remark.format(theirs.per_second),
         ),
         Figure(
-            "HTTP server: 99th percentile / the SDK's server", ours.p99_seconds / theirs.p99_seconds, 1,
+            "HTTP server: 99th percentile / the SDK's server", ours.p99_seconds / theirs.p99_seconds, 0.5,
             remark=f"{ours.p99_seconds * 1000:.0f} / {theirs.p99_seconds * 1000:.0f} ms",
         ),
         Figure(
             "HTTP server: processor time of a request / the SDK's server",
-            ours.processor_seconds / theirs.processor_seconds, 0.5,
+            ours.processor_seconds / theirs.processor_seconds, 0.3,
             remark=f"{ours.processor_seconds * 1e6:.0f} / {theirs.processor_seconds * 1e6:.0f} us",
         ),
         Figure(
-            "HTTP server: requests a second / an empty route", ours.per_second / least.per_second, 0.5,
+            "HTTP server: requests a second / an empty route", ours.per_second / least.per_second, 0.2,
             at_least=True, remark=remark.format(least.per_second),
         ),
         Figure(
             "HTTP server: processor time of a request / an empty route",
-            ours.processor_seconds / least.processor_seconds, 2,
+            ours.processor_seconds / least.processor_seconds, 4.5,
             remark=f"{ours.processor_seconds * 1e6:.0f} / {least.processor_seconds * 1e6:.0f} us",
         ),
     ]  # fmt: skip
