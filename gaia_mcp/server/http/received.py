@@ -184,11 +184,12 @@ def _accepts(given: str, types: tuple[str, ...]) -> bool:
 
 
 def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    # White space at the end is not part of a value (RFC 9110, section 5.5). Not every server removes it.
+    decoded = [(name.decode("latin-1"), value.decode("latin-1").rstrip(" \t")) for name, value in raw]
+    headers = dict(decoded)
     if len(headers) < len(raw):
         headers = {}
-        for raw_name, raw_value in raw:
-            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        for name, value in decoded:
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 

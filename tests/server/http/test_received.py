@@ -260,6 +260,16 @@ def test_values_of_a_repeated_header_are_joined(serve: Serve) -> None:
     assert Received(scope, None).headers == {"a": "1, 2\xff", "b": "x"}  # type: ignore[arg-type]
 
 
+def test_white_space_at_the_end_of_a_header_is_not_part_of_its_value(serve: Serve) -> None:
+    """RFC 9110, section 5.5."""
+    server = serve(Tools(hi=lambda call: "hello"))
+    body = json.dumps(call(1, "hi")).encode()
+
+    reply = server.send(body, mcp_protocol_version="2026-07-28 ", mcp_method="tools/call", mcp_name="hi \t").reply()
+
+    assert reply.status == 200
+
+
 def test_the_size_of_headers_is_limited(serve: Serve) -> None:
     """Ours: 431."""
     server = serve(Tools(), Limits(header_bytes=1000))
