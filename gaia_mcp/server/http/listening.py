@@ -249,6 +249,7 @@ class JoinedWrites:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._unsent = bytearray()
+        self.is_closing = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -463,7 +464,7 @@ class HttpToolsConnection(LimitedConnection):
         """Continue with the next request, of which a part may have been received already."""
         self._answered = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
-        if self.cycle.response_complete:
+        if self.cycle.response_complete and not self.transport.is_closing():
             if self._problem:
                 super().send_400_response(self._problem)
             elif self.scope is not self.cycle.scope:

@@ -64,6 +64,12 @@ def test_an_unknown_agent_raises_an_agent_error(serve: Serve) -> None:
         app_for("no_such_agent", environ={})
 
 
+def test_an_unknown_option_raises_a_type_error() -> None:
+    """Ours: as an argument that a function does not have."""
+    with pytest.raises(TypeError, match="'unknown'"):
+        app_for("demo", unknown=True)
+
+
 def test_several_agents_have_paths_of_their_own(serve: Serve) -> None:
     """Ours: `/NAME/mcp`, with and without a slash at the end."""
     server = serve(app_for({"one": "demo", "two": Lasting}, environ={}))

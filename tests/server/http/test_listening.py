@@ -467,6 +467,19 @@ def test_the_running_request_ends_before_what_follows_it_is_refused(listen: List
     assert answer.rindex(b"HTTP/1.1 400 ") > answer.index(b"through")
 
 
+def test_what_follows_the_last_request_of_a_connection_is_ignored(listen: Listen) -> None:
+    """RFC 9112, section 9.6: the client has said that it is the last one."""
+    port = listen(Tools(hi=hello))
+    body, headers = stateless_call("hi", 1)
+    lines = "\r\n".join(f"{name}: {value}" for name, value in {**headers, "content-length": len(body)}.items())
+    request = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{lines}\r\n\r\n".encode() + body
+
+    answer = port.reply(request + b"}} more\r\n\r\n")
+
+    assert b"hello" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
 def test_a_part_of_the_next_request_does_not_disturb_the_running_one(listen: Listen) -> None:
     """Ours: the time for its headers begins with the end of the running request."""
     gate = Gate()
