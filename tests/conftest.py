@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -58,6 +60,18 @@ def pytest_configure() -> None:
     sys.dont_write_bytecode = False
     # All that is made until the tests begin stays: searching it for garbage is of no use, then or in a test.
     gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import all test modules, in each worker from another one on: what one has compiled the others load."""
+    if "PYTEST_XDIST_WORKER" in os.environ and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        paths = sorted(TESTS.rglob("test_*.py"))
+        worker, workers = int(os.environ["PYTEST_XDIST_WORKER"][2:]), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        first = len(paths) * worker // workers
+        for path in paths[first:] + paths[:first]:
+            with contextlib.suppress(Exception):  # Collection reports it.
+                importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
