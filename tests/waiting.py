@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 20.0
 # What is to be done by then may share its processor with other test runs.
 ENOUGH_SECONDS = 20.0
+# Between two looks at what is waited for.
+MAX_PAUSE_SECONDS = 0.05
 
 
 class Clock:
@@ -48,7 +50,9 @@ def deadline_until(true: Callable[[], Any], *, passes: float = ENOUGH_SECONDS) -
 
 def wait_until(true: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for something to be true, for at most twenty seconds, or for `seconds` where it takes some by itself."""
-    end = time.monotonic() + seconds
+    began, pause = time.monotonic(), 0.002
     while not true():
-        assert time.monotonic() < end, "it never became true"
-        threading.Event().wait(0.005)
+        assert time.monotonic() < began + seconds, "it never became true"
+        threading.Event().wait(pause)
+        # Looking takes the processor from what is waited for.
+        pause = min(1.3 * pause, MAX_PAUSE_SECONDS)
