@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.covered import __main__ as covered
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.covered.measuring import PatientSys
 
 MODULE = "def double(number):\n    if number:\n        return 2 * number\n    return 0\n"
 IN_PROCESS = """
@@ -53,7 +53,12 @@ def test_only_its_own_test_file_counts_for_a_module_also_in_processes(tmp_path: 
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
 
     done = subprocess.run(
-        [sys.executable, covered.__file__, "small"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.covered", "small"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert "2 passed" in done.stdout
@@ -74,7 +79,7 @@ def test_a_thread_that_cannot_be_traced_yet_tries_again() -> None:
                 raise refusals.pop()
             traced.append(function)
 
-    patient = covered.PatientSys(Real())
+    patient = PatientSys(Real())
     patient.settrace(print)
 
     assert (traced, patient.flags) == ([print], "the flags")
