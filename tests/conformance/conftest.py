@@ -7,17 +7,22 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
+import socket
+import socketserver
 import subprocess
 import sys
 import threading
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from tests.conformance.client import DONE, PlayingServer
-from tests.forking.client import served_over_http
+from tests.forking.client import Command, served_over_http
+from tests.forking.server import BIN, LANG
 from tests.peers.conftest import mark
 from tests.prepare.peers import CONFORMANCE
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["mark"]
 
 HERE = Path(__file__).parent
+EVERYTHING = f"{HERE / 'everything.py'}:Everything"
 # Our client as a program of its own.
 CLIENT = f"{sys.executable} {HERE / 'client.py'}"
 # All scenarios of a revision at once, on a busy machine.
@@ -57,12 +63,45 @@ class Scenario(NamedTuple):
         return found if ended else [*found, f"the client has printed {self.stdout!r}, {self.stderr}"]
 
 
+class _Served(socketserver.StreamRequestHandler):
+    """Serves the agent over the streams of a `stand_in.py`."""
+
+    command: Callable[..., Command]
+
+    def handle(self) -> None:
+        """Run the command until it ends, or is to end since the stand-in has ended."""
+        _, streams, _, _ = socket.recv_fds(self.request, 1, 3)
+        served = self.command(stdin=streams[0], stdout=streams[1], stderr=streams[2])
+        for stream in streams:
+            os.close(stream)
+        ended = os.pidfd_open(served.pid)
+        ready, _, _ = select.select([self.request, ended], [], [])
+        if ended not in ready:
+            served.terminate()
+        served.wait()
+        os.close(ended)
+
+
+@pytest.fixture
+def stand_in(fork_server: ForkServer, mark: dict[str, str], tmp_path: Path) -> Iterator[list[str]]:
+    """The command that stands for the agent over stdio, which is forked: others start it many times."""
+    path = str(tmp_path / "socket")
+    environ = {**mark, "PATH": os.environ["PATH"], "LANG": LANG}
+    command = partial(Command, fork_server, [BIN / "gaia", "mcp", "serve", EVERYTHING], env=environ)
+    handler = type("_", (_Served,), {"command": staticmethod(command)})
+    with socketserver.ThreadingUnixStreamServer(path, handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield [sys.executable, "-I", "-S", str(HERE / "stand_in.py"), path]
+        server.shutdown()
+        serving.join()
+
+
 @pytest.fixture
 def serve_over_http(mark: dict[str, str], fork_server: ForkServer) -> Iterator[Callable[[], str]]:
     """Serves the agent `Everything` over HTTP, by one more process, and returns the URL."""
-    agent = f"{HERE / 'everything.py'}:Everything"
     with ExitStack() as running:
-        yield lambda: running.enter_context(served_over_http(fork_server, agent, environ=mark))
+        yield lambda: running.enter_context(served_over_http(fork_server, EVERYTHING, environ=mark))
 
 
 @pytest.fixture

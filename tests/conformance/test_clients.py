@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 HERE = Path(__file__).parent
-EVERYTHING = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{HERE / 'everything.py'}:Everything"]
 # All scripts of one client, on a busy machine.
 TIMEOUT_SECONDS = 300
 
@@ -39,18 +38,17 @@ CLIENTS = {
 
 
 class Script(NamedTuple):
-    """What a client does at a server: over stdio, or at `url`."""
+    """What a client does at a server: over stdio by a `command`, or at a `url`."""
 
     era: str
+    server: Wire
     steps: list[Step]
     capable: bool = True
-    url: str | None = None
 
-    def as_wire(self, mark: dict[str, str]) -> Wire:
+    def as_wire(self) -> Wire:
         """As `clients/player.py` reads it."""
-        server: Wire = {"command": EVERYTHING, "env": mark} if self.url is None else {"url": self.url}
         steps = [step.as_script() for step in self.steps]
-        return {**server, "era": self.era, "capable": self.capable, "steps": steps}
+        return {**self.server, "era": self.era, "capable": self.capable, "steps": steps}
 
 
 def command_of(client: str, prepared: Prepared, folder: Path) -> list[str]:
@@ -70,7 +68,7 @@ def play(command: list[str], mark: dict[str, str], scripts: dict[str, Script]) -
     """What the client has observed, by the names of the scripts and of the steps."""
     done = subprocess.run(
         command,
-        input=json.dumps({name: script.as_wire(mark) for name, script in scripts.items()}),
+        input=json.dumps({name: script.as_wire() for name, script in scripts.items()}),
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
@@ -106,17 +104,24 @@ def differences(observed: Any, expected: Any, where: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_foreign_client_gets_the_expected_results(
-    client: str, prepared: Prepared, mark: dict[str, str], serve_over_http: Callable[[], str], tmp_path: Path
+    client: str,
+    prepared: Prepared,
+    mark: dict[str, str],
+    stand_in: list[str],
+    serve_over_http: Callable[[], str],
+    tmp_path: Path,
 ) -> None:
     """Spec, both eras: tools, what they send and ask, prompts, resources, completion, input required; and Streamable
     HTTP, where no result is another one than over stdio.
     """
     scripts = {}
+    over_stdio = {"command": stand_in, "env": mark}
     for era in CLIENTS[client]:
-        scripts[f"{era} over stdio"] = Script(era, steps_of(era))
-        scripts[f"{era} over stdio, asked nothing"] = Script(era, steps_without_capabilities(era), capable=False)
+        scripts[f"{era} over stdio"] = Script(era, over_stdio, steps_of(era))
+        steps = steps_without_capabilities(era)
+        scripts[f"{era} over stdio, asked nothing"] = Script(era, over_stdio, steps, capable=False)
         # Some steps change the agent for all that it serves.
-        scripts[f"{era} over HTTP"] = Script(era, steps_of(era), url=serve_over_http())
+        scripts[f"{era} over HTTP"] = Script(era, {"url": serve_over_http()}, steps_of(era))
 
     observed = play(command_of(client, prepared, tmp_path), mark, scripts)
 

@@ -8,41 +8,30 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import shlex
 import signal
 import socket
-import socketserver
 import subprocess
-import sys
-import threading
 from contextlib import closing, suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.test_clients import EVERYTHING
-from tests.forking.client import Command
-from tests.forking.server import BIN, LANG
 from tests.prepare.peers import CONFORMANCE
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
 
-    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
 
 HOST = "127.0.0.1"
 # All scenarios of one revision, on a busy machine.
 TIMEOUT_SECONDS = 300
-# What the bridge loses, whichever server is behind it: it takes every Host, and has no events to resume from.
-LOST = {
-    "2026-07-28": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}},
-    "2025-11-25": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}, "server-sse-polling": set()},
-}
+# Behind the bridge, whichever server is there. It takes every Host, and has no events to resume from.
+BRIDGED = "2025-11-25"
+LOST = {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}, "server-sse-polling": set[str]()}
 # The suite waits half a second for each of these: too little where the bridge starts a process, or on a busy machine.
 HURRIED = {"sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-server-no-log-without-loglevel"}
 # How many scenarios the suite has for a revision.
@@ -61,40 +50,6 @@ TASK_CHECKS = {
 }
 # The revisions that have tasks as this extension.
 STATELESS = {"2026-07-28"}
-
-
-class _Served(socketserver.StreamRequestHandler):
-    """Serves the agent over the streams of a `stand_in.py`."""
-
-    command: Callable[..., Command]
-
-    def handle(self) -> None:
-        """Run the command until it ends, or is to end since the stand-in has ended."""
-        _, streams, _, _ = socket.recv_fds(self.request, 1, 3)
-        served = self.command(stdin=streams[0], stdout=streams[1], stderr=streams[2])
-        for stream in streams:
-            os.close(stream)
-        ended = os.pidfd_open(served.pid)
-        ready, _, _ = select.select([self.request, ended], [], [])
-        if ended not in ready:
-            served.terminate()
-        served.wait()
-        os.close(ended)
-
-
-@pytest.fixture
-def stand_in(fork_server: ForkServer, mark: dict[str, str], tmp_path: Path) -> Iterator[list[str]]:
-    """The command that stands for the agent over stdio, which is forked: the bridge starts it a hundred times."""
-    path = str(tmp_path / "socket")
-    environ = {**mark, "PATH": os.environ["PATH"], "LANG": LANG}
-    command = partial(Command, fork_server, [BIN / "gaia", *EVERYTHING[3:]], env=environ)
-    handler = type("_", (_Served,), {"command": staticmethod(command)})
-    with socketserver.ThreadingUnixStreamServer(path, handler) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        yield [sys.executable, "-I", "-S", str(Path(__file__).with_name("stand_in.py")), path]
-        server.shutdown()
-        serving.join()
 
 
 @pytest.fixture
@@ -124,27 +79,24 @@ def _listens(port: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("version", LOST)
 def test_the_agent_passes_every_scenario_that_the_bridge_lets_through(
-    version: str, bridge: str, prepared: Prepared, tmp_path: Path
+    bridge: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
-    """Spec, both eras: the official suite at the wire of each revision."""
-    ran, output = _checks(bridge, prepared, tmp_path, "--requirements", version)
+    """Spec 2025-11-25: the official suite, with a process for each session."""
+    ran, output = _checks(bridge, prepared, mark, tmp_path, "--requirements", BRIDGED)
 
-    assert len(ran) == SCENARIOS[version], output
-    failed = _failures(ran, without=HURRIED)
-    # Each request has a process of its own there, which knows no task of another one.
-    assert {name: checks for name, checks in failed.items() if not name.startswith("tasks-")} == LOST[version]
+    assert len(ran) == SCENARIOS[BRIDGED], output
+    assert _failures(ran, without=HURRIED) == LOST
 
 
-@pytest.mark.parametrize("version", LOST)
+@pytest.mark.parametrize("version", SCENARIOS)
 def test_the_agent_passes_every_scenario_over_http(
-    version: str, http_url: str, prepared: Prepared, tmp_path: Path
+    version: str, http_url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Spec, both eras: the same without a bridge; nothing is lost. The hurried checks are the next test's. Extension:
     every check about tasks passes.
     """
-    ran, output = _checks(http_url, prepared, tmp_path, "--requirements", version)
+    ran, output = _checks(http_url, prepared, mark, tmp_path, "--requirements", version)
 
     assert len(ran) == SCENARIOS[version], output
     # The suite has no check of what a task announces.
@@ -158,11 +110,13 @@ def test_the_agent_passes_every_scenario_over_http(
 
 
 @pytest.mark.alone
-def test_the_stream_of_a_request_has_no_other_messages(http_url: str, prepared: Prepared, tmp_path: Path) -> None:
+def test_the_stream_of_a_request_has_no_other_messages(
+    http_url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+) -> None:
     """Spec 2026-07-28: neither requests nor log messages that the client has not asked for."""
     words = ["--scenario", "server-stateless", "--spec-version", "2026-07-28"]
 
-    ran, output = _checks(http_url, prepared, tmp_path, *words)
+    ran, output = _checks(http_url, prepared, mark, tmp_path, *words)
 
     (checks,) = ran.values()
     passed = {check["id"] for check in checks if check["status"] == "SUCCESS"}
@@ -175,13 +129,16 @@ def _failures(ran: dict[str, list[dict[str, Any]]], *, without: Collection[str])
     return {name: problems for name, checks in ran.items() if (problems := _problems(checks, without)) is not None}
 
 
-def _checks(url: str, prepared: Prepared, folder: Path, *words: str) -> tuple[dict[str, list[dict[str, Any]]], str]:
+def _checks(
+    url: str, prepared: Prepared, mark: dict[str, str], folder: Path, *words: str
+) -> tuple[dict[str, list[dict[str, Any]]], str]:
     """The checks of each scenario that the suite runs against a server, and what it prints."""
     program = (
         prepared.folder(CONFORMANCE) / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     )
     done = subprocess.run(
         [prepared.node(), program, "server", "--url", url, *words, "-o", folder / "checks"],
+        env={**mark, "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,

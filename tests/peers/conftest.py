@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import MCPClient
+from tests.prepare.peers import CACHE
 from tests.processes import living_with
 from tests.waiting import wait_until
 
@@ -28,8 +29,8 @@ ENDING_SECONDS = 0.3
 
 @contextmanager
 def marking(folder: Path) -> Iterator[dict[str, str]]:
-    """An environment for children: at the end no process that has it may be left."""
-    yield {"PEER_OF_TEST": str(folder)}
+    """An environment for children: at the end no process that has it may be left. Node keeps what it has compiled."""
+    yield {"PEER_OF_TEST": str(folder), "NODE_COMPILE_CACHE": str(CACHE / "compiled")}
     wait_until(lambda: not living_with(str(folder)))
 
 
