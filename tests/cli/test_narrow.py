@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,14 +72,17 @@ def broken_badly(lines: list[str], width: int) -> list[str]:
     return [line for line in lines if len(line) > width and not re.match(r" *\S+$|(Example: )?gaia mcp ", line)]
 
 
-@pytest.mark.parametrize("width", [20, 40])
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_no_line_is_broken_by_a_narrow_terminal(files: Gaia, words: tuple[str, ...], width: int) -> None:
+def test_no_line_is_broken_by_a_narrow_terminal(files: Gaia) -> None:
     """Ours: but for names, which are never cut, and what is to be copied."""
-    lines = shown(files, *words, width=width)
+    broken = {}
+    configured = files.config.read_bytes()
+    for words, width in product(COMMANDS, (20, 40)):
+        lines = shown(files, *words, width=width)
+        files.config.write_bytes(configured)
+        if not lines or broken_badly(lines, width):
+            broken[words, width] = lines
 
-    assert lines
-    assert broken_badly(lines, width) == []
+    assert broken == {}
 
 
 def test_a_narrow_list_shows_names_and_states(files: Gaia) -> None:

@@ -66,27 +66,27 @@ def assert_two_lines(ran: Ran, *codes: int) -> None:
     assert [line.partition(" ")[0] for line in ran.errors[-2:]] == ["error:", "hint:"], ran
 
 
-@pytest.mark.parametrize("line", ANSWERS)
+@pytest.mark.parametrize("line", ["mcp list --json", "mcp call demo picture -o -", "mcp call --help", "--version"])
 def test_a_closed_stdout_is_an_error(demo: Gaia, line: str) -> None:
-    """Ours: as in `ls` and `cat`. A closed pipe, as after `head`, is not an error."""
+    """Ours: as in `ls` and `cat`, for each way to write. A closed pipe, as after `head`, is not an error."""
     ran = shell(demo, f"gaia {line} >&-")
 
     assert_two_lines(ran, 1)
     assert ran.errors[-2] == "error: standard output cannot be written: it is closed"
 
 
-@pytest.mark.parametrize("line", ANSWERS)
-def test_a_full_stdout_is_an_error(demo: Gaia, fork_server: ForkServer, line: str) -> None:
+def test_a_full_stdout_is_an_error(demo: Gaia, fork_server: ForkServer) -> None:
     """Ours: as in `ls` and `cat`."""
-    words = [BIN / "gaia", *line.split()]
-    with Path("/dev/full").open("wb") as full:
-        streams = {"stdin": subprocess.PIPE, "stdout": full, "stderr": subprocess.PIPE}
-        with Command(fork_server, words, cwd=demo.cwd, env=demo.environ, **streams) as command:
-            _, printed = command.communicate(timeout=SECONDS)
-    ran = checked(command.returncode, b"", printed)
+    for line in ANSWERS:
+        words = [BIN / "gaia", *line.split()]
+        with Path("/dev/full").open("wb") as full:
+            streams = {"stdin": subprocess.PIPE, "stdout": full, "stderr": subprocess.PIPE}
+            with Command(fork_server, words, cwd=demo.cwd, env=demo.environ, **streams) as command:
+                _, printed = command.communicate(timeout=SECONDS)
+        ran = checked(command.returncode, b"", printed)
 
-    assert_two_lines(ran, 1)
-    assert ran.errors[-2] == "error: standard output cannot be written: No space left on device"
+        assert_two_lines(ran, 1)
+        assert ran.errors[-2] == "error: standard output cannot be written: No space left on device"
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])

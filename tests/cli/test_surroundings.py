@@ -105,15 +105,13 @@ def unsafe(seen: str) -> list[str]:
     return [char for char in left if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") and char not in "\r\n\t"]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words).encode("ascii", "replace").decode()[:30])
-def test_no_control_character_reaches_the_terminal(evil: Gaia, words: tuple[str, ...]) -> None:
+def test_no_control_character_reaches_the_terminal(evil: Gaia) -> None:
     """Ours: from a server, a file or the command line, in each command, also on a narrow terminal."""
     evil.environ["COLUMNS"] = "40"
 
-    seen, _ = run_on_terminal(evil, *words)
+    shown = {words: run_on_terminal(evil, *words)[0] for words in COMMANDS}
 
-    assert seen.strip()
-    assert unsafe(seen) == [], seen
+    assert {words: seen for words, seen in shown.items() if unsafe(seen) or not seen.strip()} == {}
 
 
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
