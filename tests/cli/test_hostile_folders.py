@@ -267,18 +267,18 @@ def test_an_impossible_path_is_an_error_with_a_hint(demo: Gaia, long: str) -> No
     assert not wrong
 
 
-def test_a_folder_of_20_000_files_is_listed(demo: Gaia) -> None:
+def test_a_folder_of_2000_files_is_listed(demo: Gaia) -> None:
     """Ours: at a TAB, where one that is a link to itself hides none of the others, and among logs."""
     demo.write({"demo": NOISY})
     assert run(demo, "mcp", "call", "demo", "echo").code == 0
     (logs,) = (demo.home / ".local" / "state" / "gaia-mcp" / "log").iterdir()
-    for number in range(20_000):
+    for number in range(2000):
         (demo.cwd / f"file{number}").touch()
         (logs / f"strange{number}").symlink_to("nowhere")
     (demo.cwd / "loop").symlink_to("loop")
     (demo.cwd / "folder").mkdir()
 
-    assert len(tab(demo, "call", "demo", "greet", "--args", "@")) == 20_002
+    assert len(tab(demo, "call", "demo", "greet", "--args", "@")) == 2002
     assert [line.partition("\t")[0] for line in tab(demo, "add", "x", "--cwd", "")] == ["folder/"]
     assert "noise" in run(demo, "mcp", "logs", "demo").stdout
     assert run(demo, "mcp", "call", "demo", "echo").code == 0

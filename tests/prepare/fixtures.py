@@ -140,6 +140,14 @@ def wheels(prepared: Prepared) -> Path:
     return prepared.folder(WHEELS)
 
 
+def _copy_or_link(source: str, target: str) -> None:
+    """Copy a file. Programs, which are nearly all of 700 MB, are not written to: a link will do."""
+    if source.endswith((".dll", ".exe")):
+        Path(target).symlink_to(source)
+    else:
+        shutil.copy2(source, target)
+
+
 @pytest.fixture(scope="session")
 def powershell(prepared: Prepared) -> tuple[list[str], Callable[[Path], dict[str, str]]]:
     """The command of PowerShell, the one for Windows under Wine, and the environment for it with a home of its own."""
@@ -147,7 +155,7 @@ def powershell(prepared: Prepared) -> tuple[list[str], Callable[[Path], dict[str
     wine = prepared.folder(WINE_HOME) / "wine"
 
     def environ(home: Path) -> dict[str, str]:
-        shutil.copytree(wine, home / "wine", symlinks=True)
+        shutil.copytree(wine, home / "wine", symlinks=True, copy_function=_copy_or_link)
         # Under Wine, .NET's garbage collection crashes now and then; with this many bytes (hexadecimal) there is none.
         return {**wine_environ(home), "DOTNET_GCgen0size": "20000000"}
 

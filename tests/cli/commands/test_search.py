@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +14,26 @@ import pytest
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.storage.server_cache import ServerCache
-from tests.cli.conftest import BIN, entry_of
+from tests.cli.conftest import BIN, Gaia, entry_of
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Gaia
+    from tests.forking.client import ForkServer
 
 
-@pytest.fixture
-def known(gaia: Gaia) -> Gaia:
-    """The program, with two servers whose tools are known, and one that has not been asked."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, shared: Path, fork_server: ForkServer) -> Path:
+    """A home with two servers whose tools are known, and one that has not been asked."""
+    gaia = Gaia(tmp_path_factory.mktemp("known"), shared, fork_server)
     demo = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
     gaia.write({"demo": demo, "hand": entry_of("good-handshake"), "new": entry_of("good-stateless")})
     assert gaia("tools", "demo", "hand").code == 0
+    return gaia.home
+
+
+@pytest.fixture
+def known(gaia: Gaia, home: Path) -> Gaia:
+    """The program, with a copy of that home."""
+    shutil.copytree(home, gaia.home, dirs_exist_ok=True)
     return gaia
 
 
