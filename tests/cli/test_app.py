@@ -80,11 +80,12 @@ def test_version_reports_an_installed_amd_gaia(gaia: Gaia, tmp_path: Path) -> No
 
 def test_every_help_page_has_an_example(gaia: Gaia) -> None:
     """Ours: every help text ends with an example."""
+    listed = gaia("--help").stdout
     for command in COMMANDS:
         ran = gaia(command, "--help")
         assert ran.code == 0
         assert f"Example: gaia mcp {command}" in ran.stdout
-        assert f"  {command} " in gaia("--help").stdout
+        assert f"  {command} " in listed
 
 
 @pytest.mark.parametrize("words", [(), ("mcp",)])
@@ -186,14 +187,15 @@ def test_an_internal_error_has_a_traceback_only_with_debug(gaia: Gaia, tmp_path:
     assert "Traceback" in gaia("list", "--debug", PYTHONPATH=str(tmp_path)).stderr
 
 
-@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "-1", "0", "soon", "\u0663", "1_0", "9" * 400])
-def test_an_invalid_time_is_refused(demo: Gaia, seconds: str) -> None:
-    """Ours, bad input."""
-    for command in (("list", "--check"), ("call", "demo", "greet", "name=Ada"), ("tools",), ("test-client", "demo")):
+def test_an_invalid_time_is_refused(demo: Gaia) -> None:
+    """Ours, bad input: each by one command, and one by each."""
+    times = ["inf", "nan", "1e12", "-1", "0", "soon", "\u0663", "1_0", "9" * 400]
+    commands = [("list", "--check"), ("call", "demo", "greet", "name=Ada"), ("test-client", "demo")]
+    for command, seconds in [*((("tools",), each) for each in times), *((each, times[0]) for each in commands)]:
         ran = demo(*command, "--timeout", seconds)
-        assert (ran.code, len(ran.errors)) == (2, 2), command
+        assert (ran.code, len(ran.errors)) == (2, 2), (command, seconds)
         assert "--timeout" in ran.errors[0]
-    assert demo("add", "x", "--no-check", "--request-timeout", seconds, "--", "y").code == 2
+    assert demo("add", "x", "--no-check", "--request-timeout", times[0], "--", "y").code == 2
 
 
 @pytest.mark.parametrize(
