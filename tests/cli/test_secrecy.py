@@ -7,6 +7,7 @@ import html
 import json
 import re
 import sys
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, quote_plus
@@ -177,22 +178,31 @@ class Ways:
         assert files
         return "\n".join(path.read_text("utf-8") for path in files)
 
-    def all(self) -> Iterator[tuple[str, str]]:
-        """Each way's name, with what came out of it."""
-        gaia = self.gaia
+    def entry(self) -> Iterator[tuple[str, str]]:
+        """Those that show what the server is given, or tell of it in an error: how depends on the kind of secret."""
         yield "error", self.run("call", "s", "refuse", "--timeout", "20")
-        yield "--json", self.run("call", "s", "refuse", "--json")
         yield (
             "arguments",
             self.run("call", "s", "refuse", "other=1") + self.run("call", "s", "refuse", "other=1", "--json"),
         )
-        yield "failed tool", self.run("call", "s", "fail")
         yield "last words", self.run("call", "s", "die")
+        yield "logs", self.run("logs", "s")
+        yield "run log", self.written(".local/state/gaia-mcp/log")
+        yield "list", self.run("list") + self.run("list", "--json")
+        yield "show", self.run("show", "s") + self.run("show", "s", "--json") + self.run("show", "s", "--check")
+        yield "export", self.run("export", "s", "--as", "cursor") + self.run("export", "s", "--as", "vscode")
+        self.gaia.cwd.joinpath("theirs.json").write_text(self.gaia.config.read_text())
+        yield "import", self.run("import", "theirs.json", "--dry-run") + self.run("import", "theirs.json", "--json")
+        yield "edit", self.run("edit", "s", "--cwd", "/nowhere") + self.run("add", "s", "--", "x", "--token", "y")
+
+    def others(self) -> Iterator[tuple[str, str]]:
+        """Those that pass on what the server repeats."""
+        gaia = self.gaia
+        yield "--json", self.run("call", "s", "refuse", "--json")
+        yield "failed tool", self.run("call", "s", "fail")
         yield "stray line", self.run("call", "s", "stray")
         yield "--debug", self.run("call", "s", "refuse", "--debug")
-        yield "logs", self.run("logs", "s")
         yield "logs --json", self.run("logs", "s", "--json")
-        yield "run log", self.written(".local/state/gaia-mcp/log")
         summary = gaia.cwd / "summary.md"
         yield "test-client", self.run("test-client", "s", "--junit", "report.xml", GITHUB_STEP_SUMMARY=str(summary))
         yield "test-client --call", self.run("test-client", "s", "--call", "fail", "--json", "--junit", "failed.xml")
@@ -205,13 +215,7 @@ class Ways:
         yield "tool cache", self.written(".cache")
         yield "lock", self.run("lock", "s")
         yield "lock file", (gaia.cwd / "mcp.lock.json").read_text("utf-8")
-        yield "list", self.run("list") + self.run("list", "--json")
-        yield "show", self.run("show", "s") + self.run("show", "s", "--json") + self.run("show", "s", "--check")
-        yield "export", self.run("export", "s", "--as", "cursor") + self.run("export", "s", "--as", "vscode")
-        gaia.cwd.joinpath("theirs.json").write_text(gaia.config.read_text())
-        yield "import", self.run("import", "theirs.json", "--dry-run") + self.run("import", "theirs.json", "--json")
         yield "help page", self.run("call", "s", "fail", "--help")
-        yield "edit", self.run("edit", "s", "--cwd", "/nowhere") + self.run("add", "s", "--", "x", "--token", "y")
         asked = [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
         stdin = "".join(json.dumps(one) + "\n" for one in asked)
         ran = gaia("record", "s", "--to", "talk.jsonl", stdin=stdin)
@@ -221,10 +225,13 @@ class Ways:
 
 @pytest.mark.parametrize("kinds", HOMES, ids="+".join)
 def test_no_secret_is_printed_or_written_in_any_form(gaia: Gaia, kinds: tuple[str, ...]) -> None:
-    """Ours: each kind of secret, in each output of the program, in each encoding."""
-    leaks = {way: sorted(found) for way, text in Ways(gaia, kinds).all() if (found := leaks_in(text, kinds))}
+    """Ours: each kind of secret in each output about its entry, the first home's in each output at all; in each
+    encoding.
+    """
+    ways = Ways(gaia, kinds)
+    outputs = chain(ways.entry(), ways.others() if kinds == HOMES[0] else ())
 
-    assert leaks == {}
+    assert {way: sorted(found) for way, text in outputs if (found := leaks_in(text, kinds))} == {}
 
 
 def test_every_kind_of_secret_has_a_home() -> None:

@@ -45,8 +45,8 @@ class World:
     files: dict[str, str]
     # What it reports where it has no key.
     without_key: str
-    # How it reports an attempt that failed, while it goes on.
-    tries: str
+    # How it reports an attempt that failed, while it goes on, if it does.
+    tries: str = ""
 
     def environ(self, url: str) -> dict[str, str]:
         """The variables for a model at `url`, with the key."""
@@ -93,7 +93,6 @@ _ALL = (
         variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_CLI_NO_RELAUNCH": "true"},
         files={".gemini/settings.json": json.dumps(_GEMINI)},
         without_key="GEMINI_API_KEY",
-        tries="gemini is working",
     ),
 )
 WORLDS = {world.name: world for world in _ALL}

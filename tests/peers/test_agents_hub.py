@@ -210,9 +210,9 @@ def test_an_agent_is_stopped_after_its_timeout(
     assert statuses(client)[world.name] == "operative"
 
 
-@EVERY
+@pytest.mark.parametrize("world", [WORLDS["claude"], WORLDS["codex"]], ids=["claude", "codex"])
 def test_a_dead_backend_is_reported_while_the_agent_tries(hub: Hub, world: World, mark: dict[str, str]) -> None:
-    """B5: none of the three gives up in time; cancelling ends it, with all that it has started."""
+    """B5: none gives up in time; cancelling ends it, with all that it has started. gemini reports no attempt."""
     client = hub.open_for(world, DEAD_URL)
     before = living_with(mark["PEER_OF_TEST"])
     arguments = {"agent_name": world.name, "prompt": "say hello", "timeout": ENOUGH_SECONDS}
