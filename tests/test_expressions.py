@@ -21,7 +21,7 @@ EVERYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 # Expressions that are made while the program runs, and what tests them.
 MADE = {
     ("text.redaction.masker", "self._write()"): "the forms of the secrets that are known, escaped",
-    ("storage.left_over", "names"): "a name of ours, escaped, and letters",
+    ("storage", "names"): "a name of ours, escaped, and letters",
     ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
     ("toolspec.describe", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
     ("toolspec.describe", "f'(?<![^\\\\W_]){re.escape(text)}(?![^\\\\W_])'"): "words alone, without repetition",
