@@ -6,19 +6,15 @@ Knows how an answer becomes a value, but not whether a client supports the quest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Never, Self, TypeVar
 
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, Question, QuestionError, answer_problem
 from gaia_mcp.text.redaction import looks_secret
 from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.toolspec.validation import as_text, schema_of
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import Self
 
 _ALWAYS = frozenset({"type", "title", "description"})
 # Keywords by the type of a field (specification, `PrimitiveSchemaDefinition`).

@@ -24,7 +24,7 @@ from gaia_mcp.client.tools import (
     read_tools,
     sanitise_server_name,
 )
-from gaia_mcp.client.transports.base import UNLISTED
+from gaia_mcp.client.transports.base import UNLISTED, MCPTransport, OnProgress
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.core.errors import (
     LocalProtocolError,
@@ -36,7 +36,7 @@ from gaia_mcp.core.errors import (
     resource_unknown,
 )
 from gaia_mcp.protocol.envelope import LOG_LEVELS, SKILLS_EXTENSION
-from gaia_mcp.protocol.events import ListChanged, NotGranted, ResourceUpdated
+from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.pagination import Freshness, Pages, freshness
 from gaia_mcp.text.safe import one_line
@@ -44,11 +44,9 @@ from gaia_mcp.text.safe import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.stdio.child import Child, Stopped
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.protocol.events import Change, Peer
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.text.redaction.masker import Masker
     from gaia_mcp.toolspec.tool_filter import ToolFilter

@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Container, Iterable, Sequence, Sized
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gaia_mcp.asking import Call, CallCancelledError, enter_call
 from gaia_mcp.checking import Checker
 from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.input_required import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.agent_code import AgentCode
+from gaia_mcp.server.agent_code import AgentCode, TextMethod
 from gaia_mcp.server.agent_features import AgentPrompts, AgentResources, AgentSkills
 from gaia_mcp.server.definitions import (
     check_task,
@@ -44,9 +44,6 @@ from gaia_mcp.server.provider import (
 )
 from gaia_mcp.server.results import Validator, call_result, failure, failure_of
 from gaia_mcp.toolspec.validation import InvalidArgumentsError, SchemaCostError, SchemaError, report
-
-if TYPE_CHECKING:
-    from gaia_mcp.server.agent_code import TextMethod
 
 # The specification's limit on `completion.values`.
 MAX_VALUES = 100

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from gaia_mcp.core.files import read_file
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.server.definitions import (
+    Note,
     listed_resource,
     listed_template,
     page_of,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.asking import Call
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource
-    from gaia_mcp.server.definitions import Note
 
 # The limits of the extension, above which a client may refuse a skill.
 MAX_FILES = 512

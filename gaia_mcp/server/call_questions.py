@@ -14,21 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from gaia_mcp.asking.questions import AnswerError
-from gaia_mcp.asking.sealing import SealError, subject_of
+from gaia_mcp.asking.questions import AnswerError, Asked
+from gaia_mcp.asking.sealing import Sealer, SealError, subject_of
 from gaia_mcp.core.content import NotJSONError, as_json_value
 from gaia_mcp.core.internals import compact_writer
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, QuestionError, retry_of
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, Question, QuestionError, retry_of
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.running_call import HAS_ENDED, InputRequired
-
-if TYPE_CHECKING:
-    from gaia_mcp.asking.questions import Asked
-    from gaia_mcp.asking.sealing import Sealer
-    from gaia_mcp.protocol.input_required import Question
-    from gaia_mcp.server.running_call import Answer, RunningCall
+from gaia_mcp.server.running_call import HAS_ENDED, Answer, InputRequired, RunningCall
 
 T = TypeVar("T")
 

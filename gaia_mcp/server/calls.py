@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.envelope import TASK_METHODS
-from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
-from gaia_mcp.protocol.input_required import RETRY_MEMBERS, QuestionError
+from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestContext, RequestReceived
+from gaia_mcp.protocol.input_required import RETRY_MEMBERS, Question, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, Result
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.outcomes import Job, OnFailure, ServedCall, as_json, invalid, note_failure, outcome_of, raised
@@ -25,8 +25,6 @@ from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import RequestContext
-    from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.task_run import TaskRun
     from gaia_mcp.server.tasks import Tasks, TaskWatch

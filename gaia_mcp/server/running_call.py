@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gaia_mcp.asking import Call, CallingClient
-from gaia_mcp.protocol.input_required import is_asked_by_result, missing_for
+from gaia_mcp.protocol.input_required import Question, is_asked_by_result, missing_for
 from gaia_mcp.protocol.revisions import lacks_task
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.protocol.events import RequestReceived
-    from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.server.provider import ResultError
 

@@ -8,20 +8,15 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gaia_mcp.protocol.input_required import QuestionError, check_declared
+from gaia_mcp.protocol.input_required import Question, QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
 from gaia_mcp.protocol.tasks import TaskState
 from gaia_mcp.server.outcomes import Error, invalid, raised
 from gaia_mcp.server.provider import ResultError
-from gaia_mcp.server.running_call import Answer
-from gaia_mcp.store import StoreError, StoreFullError
-
-if TYPE_CHECKING:
-    from gaia_mcp.protocol.input_required import Question
-    from gaia_mcp.server.running_call import RunningCall
-    from gaia_mcp.store import Store
+from gaia_mcp.server.running_call import Answer, RunningCall
+from gaia_mcp.store import Store, StoreError, StoreFullError
 
 Wire = dict[str, Any]
 

@@ -22,13 +22,12 @@ from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
 from gaia_mcp.protocol.tasks import EXTENSIONS, FINAL, RUNNING_SECONDS, TaskState
 from gaia_mcp.server.provider import Announcer, Change, RequestError
 from gaia_mcp.server.task_run import BY_CLIENT, RETRY_SECONDS, StateChange, TaskRun, TaskStates
-from gaia_mcp.store import StoreError
+from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from gaia_mcp.server.running_call import RunningCall
-    from gaia_mcp.store import Store
 
 Wire = dict[str, Any]
 # Each running task has a thread. Most only wait, but one client must not exhaust the machine's threads.

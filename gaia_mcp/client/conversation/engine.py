@@ -42,7 +42,14 @@ from gaia_mcp.core.errors import (
     resource_unknown,
 )
 from gaia_mcp.protocol.events import Change, ListChanged, Peer, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, is_complete, pause_before, retry_params
+from gaia_mcp.protocol.input_required import (
+    MAX_ROUND_TRIPS,
+    InputRequired,
+    input_required,
+    is_complete,
+    pause_before,
+    retry_params,
+)
 from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.revisions import can_declare, capability_names
@@ -51,7 +58,6 @@ from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of, is_probed
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
-    from gaia_mcp.protocol.input_required import InputRequired
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.text.redaction.masker import Masker
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from queue import Empty
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.core.errors import CancelledError, DeadlineError, MCPError
 from gaia_mcp.protocol.jsonrpc import RequestId, encode
 
 if TYPE_CHECKING:
-    from queue import SimpleQueue
-
-    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Change, Progressed
     from gaia_mcp.text.redaction.masker import Masker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -13,35 +13,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gaia_mcp.core.systems import built_in_agents, front_options, imported
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.server.http.endpoint import Endpoint, Entrance, Signpost
 from gaia_mcp.server.http.received import store_problem
-from gaia_mcp.server.http.security import METADATA_PATH, Hosts, JwtAuthorizer, StaticToken
+from gaia_mcp.server.http.security import METADATA_PATH, Authorizer, Hosts, JwtAuthorizer, StaticToken
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.sharing import StoreThreads, shared_keys, state_keys, store_of
 from gaia_mcp.server.http.workers import Limits, Workers
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store import StoreError
+from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.metrics import Live, Metrics
-    from gaia_mcp.server.http.security import Authorizer
     from gaia_mcp.server.provider import Provider
-    from gaia_mcp.store import Store
 
 TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
 

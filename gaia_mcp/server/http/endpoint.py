@@ -23,22 +23,19 @@ from gaia_mcp.server.http.received import (
     overloaded,
     send_refusal,
 )
-from gaia_mcp.server.http.security import admit
+from gaia_mcp.server.http.security import Authorizer, Hosts, admit
 from gaia_mcp.server.http.sessions import Sessions
 from gaia_mcp.server.http.stateless import StatelessEndpoint
-from gaia_mcp.server.outcomes import raised
-from gaia_mcp.store import StoreError
+from gaia_mcp.server.outcomes import OnFailure, raised
+from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
-    from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.server.http.workers import Limits
-    from gaia_mcp.server.outcomes import OnFailure
-    from gaia_mcp.store import Store
 
 _VERSION, _SESSION = VERSION_HEADER.lower(), SESSION_HEADER.lower()
 # The handler for each HTTP method.

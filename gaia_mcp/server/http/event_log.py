@@ -11,21 +11,18 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode, error, is_id
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
-from gaia_mcp.server.http.received import EventStream
+from gaia_mcp.server.http.received import EventStream, Received
 from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.types import Send
 
-    from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.sharing import StoreThreads
 
 # How many missed events of a stream can be replayed.

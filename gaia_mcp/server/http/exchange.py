@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
-from gaia_mcp.server.http.received import EventStream, send_body
+from gaia_mcp.server.http.received import Caller, EventStream, Headers, Received, send_body
 from gaia_mcp.server.provider import required_scopes
 
 if TYPE_CHECKING:
     from starlette.types import Send
 
     from gaia_mcp.protocol.jsonrpc import RequestId
-    from gaia_mcp.server.http.received import Caller, Headers, Received
 
 # A call waits when this many messages or bytes are queued for its client. Enough to write many messages at once, and
 # little memory.

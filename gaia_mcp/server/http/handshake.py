@@ -19,19 +19,17 @@ from gaia_mcp.protocol.sse import write_event
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, has_sessions
 from gaia_mcp.server.http.event_log import EventLog, follow, split_event_id
 from gaia_mcp.server.http.exchange import Answering, Exchange
-from gaia_mcp.server.http.received import RefusalError, overloaded, send_body, store_failed
+from gaia_mcp.server.http.received import Caller, Received, RefusalError, overloaded, send_body, store_failed
 from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
 from gaia_mcp.server.tasks import Leases
-from gaia_mcp.store import StoreError
+from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
     from starlette.types import Send
 
-    from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sessions import Sessions
     from gaia_mcp.server.http.sharing import StoreThreads
-    from gaia_mcp.store import Store
 
 # How long a client waits before it reconnects.
 RETRY_MS = 1000

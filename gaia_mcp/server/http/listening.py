@@ -13,15 +13,13 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uvicorn import Config, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState

@@ -16,21 +16,18 @@ from prometheus_client import multiprocess as untyped_multiprocess
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.protocol.revisions import FEATURES
 from gaia_mcp.server.http.received import Received, RefusalError, send_refusal
-from gaia_mcp.server.http.security import admit
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.http.security import Authorizer, Hosts, admit
+from gaia_mcp.server.provider import Listener, Provider, RequestError
 from gaia_mcp.server.running_call import InputRequired
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.server import Description
-    from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.workers import Limits
-    from gaia_mcp.server.provider import Listener, Provider
 
 # This module has no type hints.
 multiprocess: Any = untyped_multiprocess

@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.server.http.received import RETRY_AFTER, Caller, RefusalError, challenge
+from gaia_mcp.server.http.received import RETRY_AFTER, Caller, Received, RefusalError, challenge
 from gaia_mcp.server.provider import InsufficientScopeError, check_scope, require_scopes
 
 if TYPE_CHECKING:
     from jwt import PyJWK
 
-    from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.workers import Limits
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import Call
@@ -12,17 +12,15 @@ from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.http.received import Unfinished, overloaded
 from gaia_mcp.server.http.sharing import Everything, FanOut
-from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
+from gaia_mcp.server.outcomes import Job, OnFailure, note_failure, raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.http.workers import Limits, Share, Workers
-    from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.provider import Change, Listener, Provider
     from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.server.tasks import Tasks

@@ -15,24 +15,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.envelope import LOG_LEVELS
-from gaia_mcp.protocol.jsonrpc import is_id
+from gaia_mcp.protocol.jsonrpc import RequestId, is_id
 from gaia_mcp.protocol.revisions import known_client
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.http.event_log import KEPT_SECONDS, EventLog
 from gaia_mcp.server.http.exchange import Exchange, sent_of
-from gaia_mcp.server.http.received import RefusalError
-from gaia_mcp.server.outcomes import encode_outgoing
+from gaia_mcp.server.http.received import Received, RefusalError
+from gaia_mcp.server.outcomes import Job, encode_outgoing
 from gaia_mcp.server.provider import LISTS, Change
-from gaia_mcp.store import StoreError
+from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.jsonrpc import RequestId
-    from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.served import Served
-    from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.running_call import RunningCall
-    from gaia_mcp.store import Store
 
 # The key of the stream that belongs to no request, which a client opens with GET.
 LISTENING = "0"

@@ -11,13 +11,10 @@ import threading
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from gaia_mcp.server.provider import LISTS, Announcer, Change, Listener, Listeners
-from gaia_mcp.store import MemoryStore, StoreError
-
-if TYPE_CHECKING:
-    from gaia_mcp.store import Store
+from gaia_mcp.store import MemoryStore, Store, StoreError
 
 STATE_KEYS_VARIABLE = "GAIA_MCP_STATE_KEYS"
 STORE_VARIABLE = "GAIA_MCP_STORE"

@@ -19,7 +19,7 @@ from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.http.exchange import OK, Answering, Exchange, Head, Sent, scope_head, sent_of
-from gaia_mcp.server.http.received import RefusalError, overloaded, send_body
+from gaia_mcp.server.http.received import Received, RefusalError, overloaded, send_body
 from gaia_mcp.server.outcomes import encode_outgoing
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import RequestContext
-    from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.running_call import RunningCall
 

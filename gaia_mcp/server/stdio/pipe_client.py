@@ -21,15 +21,13 @@ from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.outcomes import OnFailure, encode_outgoing, note_failure
+from gaia_mcp.server.outcomes import Job, OnFailure, encode_outgoing, note_failure
 from gaia_mcp.server.provider import Change, Listener, Listeners, Provider
-from gaia_mcp.server.running_call import PIPE
+from gaia_mcp.server.running_call import PIPE, RunningCall
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.server.outcomes import Job
-    from gaia_mcp.server.running_call import RunningCall
 
 # Each running call has a thread; one client must not exhaust the machine's threads.
 MAX_CALLS = 32

@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, InterruptedExchangeError
+from gaia_mcp.client.transports.http.connections import (
+    TRANSPORT_ERRORS,
+    Connections,
+    Endpoint,
+    InterruptedExchangeError,
+)
 from gaia_mcp.client.transports.http.exchange import Exchange
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
-from gaia_mcp.client.transports.http.worker_connections import Lanes
+from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes, Work
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
 from gaia_mcp.protocol.versions import cancels_by_closing
@@ -27,8 +32,6 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from gaia_mcp.client.transports.http.auth import Authorizer
-    from gaia_mcp.client.transports.http.connections import Endpoint
-    from gaia_mcp.client.transports.http.worker_connections import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.text.redaction.masker import Masker

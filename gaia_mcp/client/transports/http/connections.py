@@ -26,7 +26,7 @@ import httpcore2
 import httpx2
 
 from gaia_mcp._version import __version__
-from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.core.errors import ConnectError, EntryError
 from gaia_mcp.protocol.headers import header_fault
 from gaia_mcp.text.redaction import masked_url
@@ -35,7 +35,6 @@ from gaia_mcp.text.safe import one_line
 if TYPE_CHECKING:
     import socket
 
-    from gaia_mcp.core.deadline import Deadline
 
 # Node and uvicorn close a connection that has been idle for five seconds. We drop it before, so that it is never lost
 # during a request, which may or may not have run.

@@ -18,18 +18,21 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.client.transports.http import wire as bodies
-from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES, TRANSPORT_ERRORS, InterruptedExchangeError
+from gaia_mcp.client.transports.http.connections import (
+    MAX_HELD_BYTES,
+    TRANSPORT_ERRORS,
+    InterruptedExchangeError,
+    Response,
+)
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.streams import resume
-from gaia_mcp.client.transports.http.wire import is_response_to
+from gaia_mcp.client.transports.http.wire import Wire, is_response_to
 from gaia_mcp.core.errors import LocalProtocolError, MCPError, RemoteProtocolError, SessionExpiredError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import has_envelope, meta_of
 from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.client.transports.http.wire import Wire
     from gaia_mcp.client.transports.http.worker_connections import Lane
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.jsonrpc import Message

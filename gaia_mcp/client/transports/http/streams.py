@@ -15,6 +15,7 @@ from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import (
     TRANSPORT_ERRORS,
     InterruptedExchangeError,
+    Response,
     same_origin,
     shown_origin,
 )
@@ -24,7 +25,6 @@ from gaia_mcp.core.errors import MCPError, RemoteProtocolError
 from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.client.transports.http.wire import Wire
     from gaia_mcp.client.transports.http.worker_connections import Lane
 

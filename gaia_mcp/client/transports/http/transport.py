@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from gaia_mcp.client.conversation.engine import ChannelTransport
-from gaia_mcp.client.transports.http.auth import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import Authorizer, NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
@@ -22,7 +22,6 @@ from gaia_mcp.text.redaction import masked_url
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Channel
-    from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.text.redaction.masker import Masker
 

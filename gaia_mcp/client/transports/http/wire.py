@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, same_origin
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Endpoint, Response, same_origin
 from gaia_mcp.core.errors import RemoteProtocolError
 from gaia_mcp.protocol.envelope import VERSION_KEY, has_envelope, meta_of
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
@@ -35,11 +35,8 @@ from gaia_mcp.protocol.sse import EventParser, EventTooLongError, ServerSentEven
 from gaia_mcp.protocol.versions import has_sessions, since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.client.transports.base import Receiver
     from gaia_mcp.client.transports.http.auth import Authorizer
-    from gaia_mcp.client.transports.http.connections import Endpoint, Response
     from gaia_mcp.core.deadline import Deadline
 
 EVENTS = "text/event-stream"

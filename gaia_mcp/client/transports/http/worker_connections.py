@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpcore2
 
-from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
+from gaia_mcp.client.transports.http.connections import Connections, InterruptedExchangeError, Response, Stream
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.connections import Connections, Response, Stream
     from gaia_mcp.core.deadline import Deadline
 
 # A program usually calls one tool at a time, and listens meanwhile. Further connections are closed after use.

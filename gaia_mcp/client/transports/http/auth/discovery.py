@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.client.transports.http.auth.fetching import (
+    Fetcher,
     Reach,
     UnacceptableError,
     canonical,
@@ -28,7 +29,6 @@ from gaia_mcp.protocol.versions import NEWEST
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
-    from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.core.deadline import Deadline
 
 OF_RESOURCE = "/.well-known/oauth-protected-resource"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.fetching import canonical, covers, origin_of
@@ -22,7 +22,6 @@ from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer

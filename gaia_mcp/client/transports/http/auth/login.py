@@ -18,7 +18,7 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher, UnacceptableError
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.token_requests import (
     Sources,
@@ -44,15 +44,13 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     refusal,
     registration,
 )
-from gaia_mcp.core.errors import DeadlineError
+from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person, Settings
     from gaia_mcp.client.transports.http.auth.discovery import Found
-    from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.core.errors import AuthorizationError
 
 # How often to check whether a redirect was pasted.
 SLICE_SECONDS = 0.1

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.grants import Grant, granted
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher, UnacceptableError
+from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,
     GRANT_REFUSED,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.http.auth import Settings
     from gaia_mcp.client.transports.http.auth.discovery import Found
-    from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.client.transports.http.auth.grants import Grants
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.core.errors import AuthorizationError
 
