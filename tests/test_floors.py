@@ -184,6 +184,14 @@ LAZY = (
 PUBLIC_PATHS = ("", "client", "client.mcp_client_manager", "handlers", "manager", "mixin")
 ERA_LISTS = {"protocol.versions.HANDSHAKE_VERSIONS", "protocol.versions.STATELESS_VERSIONS"}
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
+# What a command sets although it belongs to the process: the interpreter calls it.
+SET_BY_COMMANDS = {
+    "cli.program sys": "the standard streams that the caller closed",
+    "cli.program threading.excepthook": "a thread that dies of a shortage ends the program",
+    "cli.signals sys.unraisablehook": "a signal within a callback is sent again",
+}
+# The methods that change a list, a dictionary or a set.
+CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 MAX_LINES = 700
 VERBS = "cli.commands"
 DRIVERS = "contrib.hub.drivers"
@@ -415,6 +423,58 @@ def test_the_command_line_uses_servers_through_sessions() -> None:
         for node in nodes(name)
         if isinstance(node, ast.Attribute) and node.attr in ("client", "_client")
     ] == []
+
+
+def global_writes(name: str) -> Iterable[str]:
+    """What the functions of a module write to that outlives them: names that they declare global, attributes and
+    members of a class, and of what the module itself imports or defines.
+    """
+    functions = [node for node in nodes(name) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(inner) for function in functions for inner in ast.walk(function)}
+    outside = {
+        bound
+        for node in nodes(name)
+        if id(node) not in inside or isinstance(node, ast.alias)
+        for bound in bound_by(node)
+    }
+    for function in functions:
+        own_names = {
+            bound for node in ast.walk(function) if not isinstance(node, ast.alias) for bound in bound_by(node)
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Global):
+                yield f"{name} global {', '.join(node.names)}"
+                continue
+            changed: ast.AST | None = None
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+                changed = node
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
+                changed = node.func.value
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr"):
+                changed = node.args[0]
+            base = changed
+            while isinstance(base, (ast.Attribute, ast.Subscript)):
+                base = base.value
+            if isinstance(base, ast.Name) and (base.id == "cls" or base.id in outside - own_names):
+                yield f"{name} {ast.unparse(changed)}" if changed is not None else name
+
+
+def bound_by(node: ast.AST) -> list[str]:
+    """The names that a node binds."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    return [node.name] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else []
+
+
+def test_no_command_writes_to_a_module_or_a_class() -> None:
+    """Ours: what a command knows is passed as an argument, so that a second command in one process begins anew."""
+    in_cli = [name for name in modules() if is_in(name, "cli")]
+
+    assert_none({write for name in in_cli for write in global_writes(name)} ^ set(SET_BY_COMMANDS))
 
 
 def test_no_module_is_too_long_to_read() -> None:

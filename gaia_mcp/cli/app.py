@@ -16,8 +16,8 @@ from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.invocation import refused
-from gaia_mcp.cli.lines import CommandLine, command_after, to_type
-from gaia_mcp.cli.screen.output import STDOUT, OutputMode, fail, print_line, remark, to_stderr
+from gaia_mcp.cli.lines import CommandLine, program_name
+from gaia_mcp.cli.screen.output import STDOUT, Screen
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_command import (
     CommandLineError,
@@ -27,6 +27,7 @@ from gaia_mcp.cli.typer_command import (
     guarded,
     is_closed_pipe,
     is_missing_command,
+    line_of,
     read_numbers,
     refuse_repeated_options,
 )
@@ -199,10 +200,11 @@ class WordyGroup(TyperGroup):
         word, *rest = args
         name = self.aliases.get(word, word)
         if self.get_command(ctx, name) is None:
-            OutputMode.as_json = "--json" in rest
-            meant = meant_by(word, rest, self.list_commands(ctx))
+            line = line_of(ctx)
+            meant = meant_by(line, word, rest, self.list_commands(ctx))
             hint = f"did you mean: {meant}" if meant else f"see: {ctx.command_path} --help"
-            raise typer.Exit(fail(UsageError(f"no such command {word!r}", hint=hint)))
+            screen = Screen(line, as_json="--json" in rest)
+            raise typer.Exit(screen.fail(UsageError(f"no such command {word!r}", hint=hint)))
         return super().resolve_command(ctx, [name, *rest])
 
 
@@ -216,36 +218,37 @@ def without_words(args: Sequence[str]) -> list[str]:
     return list(args)
 
 
-def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
+def meant_by(line: CommandLine, word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
     """The command line to suggest instead of the unknown `word`, followed by `rest`; empty if there is none."""
-    rest = _without_config(rest)
-    commands = list(commands)
+    rest, config = _without_config(rest)
+    line, commands = line.of("", config), list(commands)
     if word in _GROUPS and rest and rest[0] in commands:
-        return to_type(rest[0], *rest[1:])
+        return line.to_type(rest[0], *rest[1:])
     if word in _STATUS:
-        return to_type("list", more="--check")
+        return line.to_type("list", more="--check")
     if word in _RENAME:
         old, new = [*rest, *("NAME", "NEW")[len(rest) :]][:2]
-        return to_type("edit", old, "--rename", new)
+        return line.to_type("edit", old, "--rename", new)
     word = word.replace("/", "-")  # A method of MCP.
     meant = _MEANT.get(word)
     command, following = meant or (next(iter(near_misses(word, commands, 1, _LIKENESS)), ""), "")
     if not command:
         return ""
-    return to_type(command, *rest) if rest else to_type(command, more=following)
+    return line.to_type(command, *rest) if rest else line.to_type(command, more=following)
 
 
-def _without_config(rest: Sequence[str]) -> list[str]:
-    """`rest` without its `--config`, which the suggested line contains already."""
+def _without_config(rest: Sequence[str]) -> tuple[list[str], Path | None]:
+    """`rest` without its `--config`, which the suggested line contains already, and the file that it names."""
     found: list[str] = []
+    config: Path | None = None
     waiting = list(rest)
     while waiting and (word := waiting.pop(0)) != "--":
         name, equals, value = word.partition("=")
         if name != "--config":
             found.append(word)
         elif equals or waiting:
-            CommandLine.config = Path(value if equals else waiting.pop(0))
-    return [*found, *rest[rest.index("--") :]] if "--" in rest else found
+            config = Path(value if equals else waiting.pop(0))
+    return [*found, *rest[rest.index("--") :]] if "--" in rest else found, config
 
 
 class CommandGroup(WordyGroup):
@@ -293,13 +296,14 @@ class CommandGroup(WordyGroup):
                     formatter.write_dl(rows)
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from gaia_mcp._version import __version__
 
-        print_line(f"gaia-mcp {__version__}")
+        screen = Screen(line_of(context))
+        screen.print_line(f"gaia-mcp {__version__}")
         if (other := _amd_gaia()) is not None:
-            remark(f"amd-gaia {other} is installed here too; its program is gaia-cli, and this one is gmcp")
+            screen.remark(f"amd-gaia {other} is installed here too; its program is gaia-cli, and this one is gmcp")
         raise typer.Exit
 
 
@@ -352,11 +356,11 @@ def program(version: VersionOption = False) -> None:
 def run(words: Sequence[str]) -> int:
     """Run the command line `words`, given without the program's name. Returns the exit code."""
     words = with_group(words)
-    CommandLine.enter(words)
+    line = CommandLine(words, program=program_name())
     try:
-        status = app(words, standalone_mode=False)
+        status = app(words, standalone_mode=False, obj=line)
     except CommandLineError as error:
-        status = _refuse(error, words)
+        status = _refuse(line, error)
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
     except SystemExit as ended:
@@ -364,7 +368,7 @@ def run(words: Sequence[str]) -> int:
         status = ExitStatus.DONE if is_closed_pipe(ended) else ended.code
     except OSError as error:  # raised while Typer wrote, for example a help text
         error.filename = error.filename or STDOUT
-        status = fail(refused(error))
+        status = Screen(line).fail(refused(line, error))
     return int(status or 0)
 
 
@@ -374,33 +378,36 @@ def _takes_server(error: Any) -> bool:
     return takes_server(error)
 
 
-def _refuse(error: Any, words: list[str]) -> int:
+def _refuse(line: CommandLine, error: Any) -> int:
+    words = line.words
+    screen = Screen(line, as_json="--json" in words)
     if is_missing_command(error):
-        to_stderr(error.format_message())
+        screen.to_stderr(error.format_message())
         return ExitStatus.USAGE
     command = command_path_of(error) or "gaia mcp"
     typed = ALIASES.get(words[1], words[1]) if words[:1] == ["mcp"] and words[1:] else ""
     if typed in _PLACES and not command.endswith(f" {typed}"):
         # The group reports an option without a value, so the command's name is added.
         command += f" {typed}"
-    OutputMode.as_json = OutputMode.as_json or "--json" in words
     message = error.format_message().rstrip(".")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
         from gaia_mcp.cli.grammar.parsing import parse_line
 
         name, program = words[2:4] if len(words) > 3 else ("", "")
-        line = command_after(program, start=3)
+        after = line.command_after(program, start=3)
         # Options after the program are its own.
-        config = None if line else parse_line(words).values.get("config")
-        CommandLine.config = Path(config) if config else None
-        said = to_type("add", name, more=line) if line else to_type("add", more="NAME -- COMMAND [ARG...]")
+        config = None if after else parse_line(words).values.get("config")
+        begun = line.of("", Path(config) if config else None)
+        said = (
+            begun.to_type("add", name, more=after) if after else begun.to_type("add", more="NAME -- COMMAND [ARG...]")
+        )
         # A server behind a URL has no command.
-        if line or not any("://" in word for word in words):
+        if after or not any("://" in word for word in words):
             hint = f"put -- before the server's own command: {said}"
     elif message.startswith("No such option") and _takes_server(error):
         # `tools npx -y …`: the option belongs to the server's command.
         first = next((word for word in words[2:] if not word.startswith("-")), "")
-        if line := command_after(first):
-            hint = f"put -- before the command of a server: {command} {line}"
-    return fail(UsageError(message[:1].lower() + message[1:], hint=hint))
+        if after := line.command_after(first):
+            hint = f"put -- before the command of a server: {command} {after}"
+    return screen.fail(UsageError(message[:1].lower() + message[1:], hint=hint))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import errno
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import CommandLine, to_type
-from gaia_mcp.cli.screen.output import STDOUT, OutputMode, choose_form, fail, remark, to_stderr
+from gaia_mcp.cli.screen.output import STDOUT, Screen
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
@@ -22,26 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.cli.grammar.model import ServerWords
+    from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.render import Destination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.core.deadline import Deadline
 
 
+# The common options that choose the form of the output.
+_FORM = ("as_json", "quiet", "debug", "raw", "max_chars")
+
+
 class Invocation(NamedTuple):
-    """The values of the common options, for one run of a command; options that the command does not take have their
+    """One run of a command: its `screen`, and the values of the common options; those that it does not take have their
     defaults. `after` holds the last of its arguments, those after two dashes.
     """
 
+    screen: Screen
     config: Path | None = None
-    as_json: bool = False
-    quiet: bool = False
     timeout: float | None = None
-    debug: bool = False
     output: str | None = None
     output_dir: Path | None = None
-    raw: bool = False
-    max_chars: int | None = None
     stage: str | None = None
     agent: str | None = None
     answer: Sequence[str] | None = None
@@ -53,6 +53,17 @@ class Invocation(NamedTuple):
     token_env: str | None = None
     env: Sequence[str] | None = None
     after: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, line: CommandLine, command: str, options: dict[str, Any], after: Sequence[str] = ()) -> Invocation:
+        """The run of `command`, as typed in `line`, with these values of the common options."""
+        form = {name: options.pop(name) for name in _FORM if name in options}
+        return cls(Screen(line.of(command, options.get("config")), **form), **options, after=after)
+
+    @property
+    def line(self) -> CommandLine:
+        """The line of this command."""
+        return self.screen.line
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
         """Open the configuration of `--config`, or the default one, with a remark about a project that is not approved.
@@ -67,16 +78,18 @@ class Invocation(NamedTuple):
 
         store = ConfigStore.locate(self.config, may_be_pipe=True)
         if self.config is not None and not may_be_new and not is_there(store.path):
-            begun = to_type("add", more="NAME -- COMMAND")
+            begun = self.line.to_type("add", more="NAME -- COMMAND")
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
             changed = shown(Path(store.project.changed)) if store.project.changed else ""
             unread = f"names code that has changed since it was approved, {changed}" if changed else "is not approved"
-            reason = store.project.problem or f"{unread}; read it, and then: {to_type('trust')}"
-            remark(f"{shown(store.project.path)} is not used, since it {reason}")
+            reason = store.project.problem or f"{unread}; read it, and then: {self.line.to_type('trust')}"
+            self.screen.remark(f"{shown(store.project.path)} is not used, since it {reason}")
         if (secrets := store.exposed_secrets()) is not None:
             private = f"chmod 600 {typeable(str(secrets))}"
-            remark(f"{shown(secrets)} contains secrets, and other users may read it; restrict it with: {private}")
+            self.screen.remark(
+                f"{shown(secrets)} contains secrets, and other users may read it; restrict it with: {private}"
+            )
         return store
 
     def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:
@@ -94,7 +107,7 @@ class Invocation(NamedTuple):
             first = next(iter(typed.words), "")
             if not (typed.has_command((), has_item=has_item) or (first and is_target(first))):
                 raise
-            remark(f"{error.message}; its servers are left out")
+            self.screen.remark(f"{error.message}; its servers are left out")
             return store.unread()
         return store
 
@@ -115,14 +128,14 @@ class Invocation(NamedTuple):
 
         typed = self.typed(words)
         store = self.open_store_for(typed, has_item=has_item) if store is None else store
-        entry, rest = find_server(store, typed, has_item=has_item, debug=self.debug)
+        entry, rest = find_server(self.line, store, typed, has_item=has_item)
         return self.using(entry), rest
 
     def only_server(self, words: Sequence[str], store: ConfigStore | None = None) -> ServerEntry:
         """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more than one."""
         entry, rest = self.server(*words, has_item=False, store=store)
         if rest:
-            hint = f"see: {to_type(CommandLine.command, more='--help')}"
+            hint = f"see: {self.line.to_type(self.line.command, more='--help')}"
             raise UsageError(f"one server at a time, not also {rest[0]!r}", hint=hint)
         return entry
 
@@ -130,7 +143,7 @@ class Invocation(NamedTuple):
         """The servers that are `typed`, from `store` or as targets. Raises as `find_servers` does."""
         from gaia_mcp.cli.entries.targets import find_servers
 
-        return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
+        return [self.using(entry) for entry in find_servers(store, typed)]
 
     def using(self, entry: ServerEntry) -> ServerEntry:
         """Check and record that the command uses this entry, and return it with the headers and variables of the
@@ -142,7 +155,7 @@ class Invocation(NamedTuple):
 
             if entry.source is not None:
                 self.check_saved(entry)
-            if any(other.name != entry.name for other in CommandLine.used):
+            if any(other.name != entry.name for other in self.line.used):
                 hint = "use one server at a time, or save them first"
                 raise UsageError(f"{self._entry_options[0]} is for one server", hint=hint)
             entry = with_options(entry, self.env or (), self.header or (), self.token_env)
@@ -150,13 +163,19 @@ class Invocation(NamedTuple):
             from gaia_mcp.core.errors import ScopeError
 
             raise ScopeError(entry.name, self.stage, self.agent)
-        CommandLine.uses(entry)
-        if self.debug:
+        if self.screen.debug:
             from gaia_mcp.cli.entries.remarks import remark_on_held_back
+            from gaia_mcp.config.served import Served
 
-            remark_on_held_back(entry)
+            remark_on_held_back(self.screen, entry)
+            if isinstance(entry.target, Served):
+                # Our own child process then logs tracebacks.
+                entry = entry._replace(target=entry.target._replace(options=("--debug",)))
+        self.line.uses(entry)
         if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
-            remark(f"{entry.name!r} is the name of a saved server, which is used; for the file, type ./{entry.name}")
+            self.screen.remark(
+                f"{entry.name!r} is the name of a saved server, which is used; for the file, type ./{entry.name}"
+            )
         return entry
 
     @property
@@ -176,14 +195,14 @@ class Invocation(NamedTuple):
             hint = f"leave {option} out"
             if entry.is_remote is (option != "--env"):
                 value = {"--header": "'Name: value'", "--token-env": "NAME"}.get(option, "NAME=VALUE")
-                hint = f"save it in the entry: {to_type('edit', entry.name, more=f'{option} {value}')}"
-            elif CommandLine.command in ("call", "prompt", "read"):
+                hint = f"save it in the entry: {self.line.to_type('edit', entry.name, more=f'{option} {value}')}"
+            elif self.line.command in ("call", "prompt", "read"):
                 hint = f"for an argument, write {option[2:]}=VALUE"
             raise UsageError(f"{option} is for a server that is typed, and {entry.name!r} is saved", hint=hint)
 
     def check(self) -> None:
         """Raises `UsageError` for options that exclude each other."""
-        if self.max_chars is not None and self.as_json:
+        if self.screen.max_chars is not None and self.screen.as_json:
             raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
 
     def destination(self) -> Destination | None:
@@ -192,7 +211,7 @@ class Invocation(NamedTuple):
 
         if self.output is None and self.output_dir is None:
             return None
-        return read_destination(self.output, self.output_dir, as_json=self.as_json)
+        return read_destination(self.output, self.output_dir, as_json=self.screen.as_json)
 
     def deadline(self) -> Deadline | None:
         """A deadline from `--timeout` that starts now, and that all servers share."""
@@ -202,7 +221,7 @@ class Invocation(NamedTuple):
 
     def tell_how_to_keep(self) -> None:
         """After a success on a terminal: print a remark on how to save a server that was used without a name."""
-        if not CommandLine.unsaved or self.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
+        if not self.line.unsaved or self.screen.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
             return
         from gaia_mcp.cli.entries.targets import how_to_keep
         from gaia_mcp.config.store import ConfigStore
@@ -212,28 +231,20 @@ class Invocation(NamedTuple):
             taken = ConfigStore.locate(self.config).names()
         except ConfigFileError:
             return  # The error was reported already, and nothing can be added to the file.
-        for entry in CommandLine.unsaved:
-            remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")
+        for entry in self.line.unsaved:
+            self.screen.remark(f"this server is not saved; save it with: {how_to_keep(self.line, entry, taken)}")
 
 
 def status_of_run(
-    name: str,
     invocation: Invocation,
     command: Callable[[], int | None],
     passed: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Run `command` under `name`, and return the exit code; `command` may return one, or None.
+    """Run `command`, and return the exit code; `command` may return one, or None.
 
     Raises exceptions of the classes `passed` and, with `--debug`, unexpected exceptions.
     """
-    CommandLine.begin(name, invocation.config)
-    choose_form(
-        as_json=invocation.as_json,
-        debug=invocation.debug,
-        quiet=invocation.quiet,
-        raw=invocation.raw,
-        max_chars=invocation.max_chars,
-    )
+    screen = invocation.screen
     listen_to_signals()
     try:
         invocation.check()
@@ -241,30 +252,30 @@ def status_of_run(
         invocation.tell_how_to_keep()
         return status or ExitStatus.DONE
     except MCPError as error:
-        return fail(error)
+        return screen.fail(error)
     except KeyboardInterrupt:
         if on_terminal(sys.stderr):
-            to_stderr("")  # The shell's prompt then begins on a new line.
+            screen.to_stderr("")  # The shell's prompt then begins on a new line.
         return ExitStatus.INTERRUPTED
     except Terminated as terminated:
         return 128 + terminated.number
     except passed:
         raise
     except OSError as error:
-        return fail(refused(error))
+        return screen.fail(refused(screen.line, error))
     except Exception as error:
         if (shortage := shortage_in(error)) is not None:
-            return fail(MCPError(shortage.message, hint=shortage.hint))
-        if OutputMode.debug:
+            return screen.fail(MCPError(shortage.message, hint=shortage.hint))
+        if screen.debug:
             raise
         # A bug is reported in two lines rather than with a traceback.
         bug = MCPError(
             f"{type(error).__name__}: {error}", hint="this is a bug in gaia mcp; please report it with --debug"
         )
-        return fail(bug)
+        return screen.fail(bug)
 
 
-def refused(error: OSError) -> MCPError:
+def refused(line: CommandLine, error: OSError) -> MCPError:
     """The message for an error of the operating system, for example a full disk behind stdout."""
     if (shortage := shortage_in(error)) is not None:
         return MCPError(shortage.message, hint=shortage.hint)
@@ -275,7 +286,7 @@ def refused(error: OSError) -> MCPError:
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
     # A help page accepts no options.
-    hint = "more with --debug" if CommandLine.command else "check where its output goes"
+    hint = "more with --debug" if line.command else "check where its output goes"
     return MCPError(f"{error.strerror or error}{where}", hint=hint)
 
 

@@ -1,8 +1,8 @@
 """Command lines of this program that can be typed as printed, the line that was typed, and the programs with which the
 command line of a server begins.
 
-Every hint and remark gets its command lines from here, so that they use the typed program name and the same
-configuration file, and are quoted for a shell.
+Every hint and remark gets its command lines from the line of the running command, so that they use the typed program
+name and the same configuration file, and are quoted for a shell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shlex
 import sys
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from gaia_mcp.core.names import is_server_name, typeable
 
@@ -38,77 +38,133 @@ _OURS = frozenset(("gaia", "gmcp"))
 
 
 class CommandLine:
-    """The running command: the program as typed, the command's name and words, the file of its `--config`, the servers
-    in use, those of them that are not saved, and whether it adds several servers.
+    """The line of a command: the program and the words as typed, the command's name, the file of its `--config`, the
+    servers in use, those of them that are not saved, and whether it adds several servers.
+
+    Every line of a hint or a remark is made by it.
     """
 
-    program = "gaia mcp"
-    command = ""
-    words: Sequence[str] = ()
-    config: Path | None = None
-    used: ClassVar[list[ServerEntry]] = []
-    unsaved: ClassVar[list[ServerEntry]] = []
-    has_several = False
+    def __init__(
+        self, words: Sequence[str] = (), command: str = "", config: Path | None = None, program: str = "gaia mcp"
+    ) -> None:
+        self.words = words
+        self.command = command
+        self.config = config
+        self.program = program
+        self.used: list[ServerEntry] = []
+        self.unsaved: list[ServerEntry] = []
+        self.has_several = False
 
-    @classmethod
-    def enter(cls, words: Sequence[str]) -> None:
-        """Set the command line that the program runs."""
-        cls.words, cls.program = words, _program()
+    def of(self, command: str, config: Path | None) -> CommandLine:
+        """The same line, known to run `command` with this configuration file."""
+        return CommandLine(self.words, command, config, self.program)
 
-    @classmethod
-    def begin(cls, command: str, config: Path | None) -> None:
-        """Set the command that is being run."""
-        cls.command, cls.config, cls.used, cls.unsaved, cls.has_several = command, config, [], [], False
-
-    @classmethod
-    def uses(cls, entry: ServerEntry) -> None:
+    def uses(self, entry: ServerEntry) -> None:
         """Record that the command uses this server."""
-        cls.used.append(entry)
+        self.used.append(entry)
         if entry.source is None:
             # It may have been recorded before its headers and variables were read.
-            cls.unsaved = [*(each for each in cls.unsaved if each.name != entry.name), entry]
+            self.unsaved = [*(each for each in self.unsaved if each.name != entry.name), entry]
 
-    @classmethod
-    def is_saved(cls, server: str) -> bool:
+    def is_saved(self, server: str) -> bool:
         """Whether a server is saved in a file; true for every server that the command has not recorded as unsaved."""
-        return all(entry.name != server for entry in cls.unsaved)
+        return all(entry.name != server for entry in self.unsaved)
 
-    @classmethod
-    def headers(cls, server: str) -> dict[str, str]:
+    def headers(self, server: str) -> dict[str, str]:
         """The headers of the entry of a server in use, as they are written there."""
-        return dict(getattr(cls.target(server), "headers", {}))
+        return dict(getattr(self.target(server), "headers", {}))
 
-    @classmethod
-    def sets(cls, server: str, variable: str) -> bool:
+    def sets(self, server: str, variable: str) -> bool:
         """Whether the entry of a server in use sets this environment variable."""
-        return variable in getattr(cls.target(server), "env", ())
+        return variable in getattr(self.target(server), "env", ())
 
-    @classmethod
-    def target(cls, server: str) -> Target | None:
+    def target(self, server: str) -> Target | None:
         """What the entry of a server in use leads to; None for a server that is not in use."""
-        return next((entry.target for entry in cls.used if entry.name == server), None)
+        return next((entry.target for entry in self.used if entry.name == server), None)
+
+    def to_type(self, command: str, *names: str, more: str = "") -> str:
+        """A command line of this program that can be typed as is, for the same configuration file.
+
+        `names` are quoted for a shell, `more` is used unchanged.
+        """
+        config = [f"--config {shlex.quote(str(self.config))}"] if self.config is not None else []
+        programs = [f"-- {name}" for name in names if self._is_program(name)]
+        words = [typeable(name) for name in names if not self._is_program(name)]
+        passed = [option for entry in self.unsaved if entry.name in names for option in entry_options(entry, command)]
+        return " ".join([self.program, command, *config, *passed, *words, *([more] if more else []), *programs])
+
+    def _is_program(self, name: str) -> bool:
+        """Whether `name` is a one-word command of an unsaved server, which would be mistaken for a server's name."""
+        if not self.unsaved or not is_server_name(name):
+            return False
+        from gaia_mcp.config.command import Command
+
+        targets = [entry.target for entry in self.unsaved if entry.name == name]
+        return any(isinstance(target, Command) and not target.args for target in targets)
+
+    def again(self, what: str, *option: str, server: str = "") -> str:
+        """`what`, followed by the typed line with one more option, or with another value of it. If the line adds
+        several servers, the new line names `server`.
+
+        Only the option is named if the line is too long to read, or may contain a secret.
+        """
+        from gaia_mcp.cli.grammar.parsing import with_option
+        from gaia_mcp.text.redaction import masked_arguments
+
+        _, *words = self.words or [""]
+        is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
+        at = words.index("--") if "--" in words else len(words)
+        name = [server] if server and self.has_several else []
+        line = shlex.join(with_option([*words[:1], *name, *words[1:]], option))
+        if not words or is_secret or len(line) > AGAIN_CHARS:
+            named = f"the name {typeable(server)} and " if name else ""
+            return f"{what} with {named}{shlex.join(option)}"
+        # The input from a pipe was consumed.
+        how = f"{what}, with the same input" if "-" in words[:at] else f"{what} with"
+        return f"{how}: {self.program} {line}"
+
+    def unsaved_hint(self) -> str:
+        """The hint for a server that was not saved, since it does not work; empty for a command that saves none."""
+        if self.command in ("add", "edit"):
+            return f"correct the command, or {self.again('save it as it is', '--no-check')}"
+        return ""
+
+    def command_after(self, word: str, start: int = 0) -> str:
+        """`-- COMMAND [ARG...]` from `word` and the words typed after it, for a command line without quotes; empty if
+        `word` does not look like a program that starts a server. `start` is the number of typed words before which
+        `word` is something else. Secrets are masked.
+        """
+        from shutil import which
+
+        from gaia_mcp.text.redaction import masked_arguments
+        from gaia_mcp.text.safe import MASK
+
+        if not may_start_server(word) or which(word) is None:
+            return ""
+        words = list(self.words)[start:]
+        # For these commands, the words after the server are their own arguments.
+        is_whole = word in words and self.command not in ("call", "prompt", "read")
+        command = masked_arguments(words[words.index(word) :] if is_whole else [word])
+        return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
+
+    def how_to_add(self) -> str:
+        """How to add a first server."""
+        return f"add one with: {self.to_type('add', more='NAME -- COMMAND')}"
+
+    def how_to_begin(self) -> str:
+        """How to write an example of an agent, to a file that does not exist yet."""
+        if not Path(AGENT_FILE).exists():
+            return self.to_type("init")
+        names = chain(["example.py"], (f"example{number}.py" for number in count(2)))
+        return self.to_type("init", next(name for name in names if not Path(name).exists()))
 
 
-def _program() -> str:
+def program_name() -> str:
     """The program's name as typed."""
     name = Path(sys.argv[0]).stem
     if name == "__main__":
         return f"{typeable(sys.executable)} -m gaia_mcp"
     return "gmcp" if name == "gmcp" else "gaia mcp"
-
-
-def to_type(command: str, *names: str, more: str = "") -> str:
-    """A command line of this program that can be typed as is, for the same configuration file.
-
-    `names` are quoted for a shell, `more` is used unchanged.
-    """
-    config = [f"--config {shlex.quote(str(CommandLine.config))}"] if CommandLine.config is not None else []
-    programs = [f"-- {name}" for name in names if _is_program(name)]
-    words = [typeable(name) for name in names if not _is_program(name)]
-    passed = [
-        option for entry in CommandLine.unsaved if entry.name in names for option in entry_options(entry, command)
-    ]
-    return " ".join([CommandLine.program, command, *config, *passed, *words, *([more] if more else []), *programs])
 
 
 def entry_options(entry: ServerEntry, command: str) -> list[str]:
@@ -134,77 +190,6 @@ def entry_options(entry: ServerEntry, command: str) -> list[str]:
         is_own = value == f"${{{name}}}"
         found.append(f"--env {name if is_own else shlex.quote(f'{name}={masked_value(name, value)}')}")
     return found
-
-
-def _is_program(name: str) -> bool:
-    """Whether `name` is a one-word command of an unsaved server, which would be mistaken for a server's name."""
-    if not CommandLine.unsaved or not is_server_name(name):
-        return False
-    from gaia_mcp.config.command import Command
-
-    targets = [entry.target for entry in CommandLine.unsaved if entry.name == name]
-    return any(isinstance(target, Command) and not target.args for target in targets)
-
-
-def again(what: str, *option: str, server: str = "") -> str:
-    """`what`, followed by the typed line with one more option, or with another value of it. If the line adds several
-    servers, the new line names `server`.
-
-    Only the option is named if the line is too long to read, or may contain a secret.
-    """
-    from gaia_mcp.cli.grammar.parsing import with_option
-    from gaia_mcp.text.redaction import masked_arguments
-
-    _, *words = CommandLine.words or [""]
-    is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
-    at = words.index("--") if "--" in words else len(words)
-    name = [server] if server and CommandLine.has_several else []
-    line = shlex.join(with_option([*words[:1], *name, *words[1:]], option))
-    if not words or is_secret or len(line) > AGAIN_CHARS:
-        named = f"the name {typeable(server)} and " if name else ""
-        return f"{what} with {named}{shlex.join(option)}"
-    # The input from a pipe was consumed.
-    how = f"{what}, with the same input" if "-" in words[:at] else f"{what} with"
-    return f"{how}: {CommandLine.program} {line}"
-
-
-def unsaved() -> str:
-    """The hint for a server that was not saved, since it does not work; empty for a command that saves none."""
-    if CommandLine.command in ("add", "edit"):
-        return f"correct the command, or {again('save it as it is', '--no-check')}"
-    return ""
-
-
-def command_after(word: str, start: int = 0) -> str:
-    """`-- COMMAND [ARG...]` from `word` and the words typed after it, for a command line without quotes; empty if
-    `word` does not look like a program that starts a server. `start` is the number of typed words before which `word`
-    is something else. Secrets are masked.
-    """
-    from shutil import which
-
-    from gaia_mcp.text.redaction import masked_arguments
-    from gaia_mcp.text.safe import MASK
-
-    if not may_start_server(word) or which(word) is None:
-        return ""
-    words = list(CommandLine.words)[start:]
-    # For these commands, the words after the server are their own arguments.
-    is_whole = word in words and CommandLine.command not in ("call", "prompt", "read")
-    command = masked_arguments(words[words.index(word) :] if is_whole else [word])
-    return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
-
-
-def how_to_add() -> str:
-    """How to add a first server."""
-    return f"add one with: {to_type('add', more='NAME -- COMMAND')}"
-
-
-def how_to_begin() -> str:
-    """How to write an example of an agent, to a file that does not exist yet."""
-    if not Path(AGENT_FILE).exists():
-        return to_type("init")
-    names = chain(["example.py"], (f"example{number}.py" for number in count(2)))
-    return to_type("init", next(name for name in names if not Path(name).exists()))
 
 
 def needs_arguments(program: str) -> bool:

@@ -14,7 +14,6 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from gaia_mcp.cli.lines import CommandLine, again, to_type
 from gaia_mcp.protocol.input_required import is_asked_by_result, required_urls
 from gaia_mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -30,6 +29,7 @@ from gaia_mcp.toolspec.schema import properties_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
+    from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.core.errors import ConnectionLostError, MCPError, PeerError, StatusError
 
 # The option that sets a token of the user's own.
@@ -107,65 +107,63 @@ def missing_variables(text: str) -> list[str]:
     return list(found)[:MAX_VARIABLES]
 
 
-def about_variables(text: str, server: str, *, spared: Container[str] = ()) -> str:
+def about_variables(line: CommandLine, text: str, server: str, *, spared: Container[str] = ()) -> str:
     """The hint for a server that asks for environment variables in `text`; empty if it asks for none but `spared`."""
     names = [name for name in missing_variables(text) if name not in spared]
-    unset = [name for name in names if not CommandLine.sets(server, name)]
+    unset = [name for name in names if not line.sets(server, name)]
     if unset:
         reason = f"{_UNCONNECTED}, and mentions" if is_unreached(text) else "the server mentions"
-        return f"{reason} {_listed(unset)}; {_how_to_set(unset, server)}"
+        return f"{reason} {_listed(unset)}; {_how_to_set(line, unset, server)}"
     if names and is_unreached(text):
-        return how_to_reach(server)
-    return f"the server mentions {_listed(names)}, which its entry sets; {_how_to_show(server)}" if names else ""
+        return how_to_reach(line, server)
+    return f"the server mentions {_listed(names)}, which its entry sets; {_how_to_show(line, server)}" if names else ""
 
 
 def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _how_to_set(names: list[str], server: str) -> str:
+def _how_to_set(line: CommandLine, names: list[str], server: str) -> str:
     # A variable that is set in this environment is referred to, so that its value is not printed.
     from gaia_mcp.config.targets import Remote
 
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
     what = "set it" if len(names) == 1 else "set them"
-    target = CommandLine.target(server)
+    target = line.target(server)
     if isinstance(target, Remote):
         # Its environment is on another machine.
         return f"{what} where it runs, or ask its operator"
-    if CommandLine.command in ("add", "edit"):
-        return again(what, *options, server=server)
-    if CommandLine.is_saved(server):
-        return f"{what} with: {to_type('edit', server, more=' '.join(options))}"
+    if line.command in ("add", "edit"):
+        return line.again(what, *options, server=server)
+    if line.is_saved(server):
+        return f"{what} with: {line.to_type('edit', server, more=' '.join(options))}"
     if target is not None and target.transport == "agent":
         # It runs in this environment.
         return f"{what} first: export {' '.join(f'{name}=…' for name in names)}"
-    return f"{what} by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
+    return f"{what} by saving the server: {line.to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
 
 
-def _how_to_show(server: str) -> str:
-    if CommandLine.command in ("add", "edit"):
-        return again("save it as it is", "--no-check")
-    if not CommandLine.is_saved(server):
+def _how_to_show(line: CommandLine, server: str) -> str:
+    if line.command in ("add", "edit"):
+        return line.again("save it as it is", "--no-check")
+    if not line.is_saved(server):
         return "check the arguments and variables of its command"
-    return f"show its entry with: {to_type('show', server)}"
+    return f"show its entry with: {line.to_type('show', server)}"
 
 
-def after_error(error: PeerError) -> str:
+def after_error(line: CommandLine, error: PeerError) -> str:
     """The hint after a JSON-RPC error."""
     if (urls := required_urls(error.code, error.data)) and all(is_site(each["url"]) for each in urls):
         return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
     if error.asked in _OPENING and re.match(_OTHER_HOST, error.text) is not None:
-        return at_other_host(error)
-    if hint := about_variables(error.text, error.server):
+        return at_other_host(line, error)
+    if hint := about_variables(line, error.text, error.server):
         return hint
     if scopes := required_scopes(error.code, error.data):
         # A login would have requested these scopes, so the token comes from the entry.
         token = f"use a token with {' '.join(scopes)}"
         return (
-            f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}"
-            if CommandLine.is_saved(error.server)
-            else token
+            f"{token}: {line.to_type('edit', error.server, more=NEW_HEADER)}" if line.is_saved(error.server) else token
         )
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
@@ -174,20 +172,21 @@ def after_error(error: PeerError) -> str:
     if needed := _needed_sampling(error):
         # The sampling program's input and output are only text.
         return "it needs a client that supports sampling with tools or context"
-    if _may_sample() and (needed is not None or _lacks_sampling(error.text)):
-        return _how_to_sample()
+    if _may_sample(line) and (needed is not None or _lacks_sampling(error.text)):
+        return _how_to_sample(line)
     if is_unreached(error.text):
-        return how_to_reach(error.server)
+        return how_to_reach(line, error.server)
     if error.asked in _FOR_ONE and error.code in _NOT_THERE:
         kind = error.asked.partition("/")[0]
         listed = kind if kind in ("prompts", "resources") else "tools"
-        return f"list its {listed} with: {to_type(listed, error.server)}"
+        return f"list its {listed} with: {line.to_type(listed, error.server)}"
     if error.is_logged:
-        return f"its stderr log may show why: {to_type('logs', error.server)}"
-    if CommandLine.command in ("add", "edit"):
-        return f"the error comes from the server; {again('save it as it is', '--no-check')}"
+        return f"its stderr log may show why: {line.to_type('logs', error.server)}"
+    if line.command in ("add", "edit"):
+        return f"the error comes from the server; {line.again('save it as it is', '--no-check')}"
     if error.asked == "tools/call" and error.code == INTERNAL_ERROR:
-        return f"check the arguments, or report it to its author; show its parameters: {to_type('tools', error.server)}"
+        tools = line.to_type("tools", error.server)
+        return f"check the arguments, or report it to its author; show its parameters: {tools}"
     return "the error comes from the server; report it to its author"
 
 
@@ -199,6 +198,7 @@ def is_internal(said: str) -> bool:
 
 
 def after_failure(
+    line: CommandLine,
     server: str,
     tool: str,
     said: str,
@@ -213,22 +213,23 @@ def after_failure(
     `is_logged`: the server's stderr log may have the reason.
     """
     parameters = properties_of(schema)
-    if hint := about_variables(said, server, spared={name.upper() for name in parameters}):
+    if hint := about_variables(line, said, server, spared={name.upper() for name in parameters}):
         return hint
     if (asks := re.search(_ASKS_BEFORE, said[:READ_CHARS])) is not None:
-        return _how_to_be_asked(server, asks[1])
-    if _may_sample() and _lacks_sampling(said):
-        return _how_to_sample()
+        return _how_to_be_asked(line, server, asks[1])
+    if _may_sample(line) and _lacks_sampling(said):
+        return _how_to_sample(line)
     if is_unreached(said):
-        return how_to_reach(server)
+        return how_to_reach(line, server)
     raised = f"it was raised at {place}" if place else ""
-    if is_agent and "--debug" not in CommandLine.words and (raised or re.match(_RAISED, said) is not None):
-        return again(f"{raised}; show the traceback" if raised else "show the traceback", "--debug")
+    if is_agent and "--debug" not in line.words and (raised or re.match(_RAISED, said) is not None):
+        return line.again(f"{raised}; show the traceback" if raised else "show the traceback", "--debug")
     if raised:
         return raised
     if is_logged:
-        return f"its stderr log may show why: {to_type('logs', server)}"
-    return f"show its {'parameters' if parameters else 'description'}: {to_type('call', server, tool, more='--help')}"
+        return f"its stderr log may show why: {line.to_type('logs', server)}"
+    what = "parameters" if parameters else "description"
+    return f"show its {what}: {line.to_type('call', server, tool, more='--help')}"
 
 
 def about_tasks(definition: Mapping[str, Any], said: str = "task") -> str:
@@ -242,15 +243,15 @@ def about_tasks(definition: Mapping[str, Any], said: str = "task") -> str:
     return f"{definition['name']!r} needs {needed}; ask its author for the tasks extension of 2026-07-28"
 
 
-def _how_to_be_asked(server: str, newer: str) -> str:
+def _how_to_be_asked(line: CommandLine, server: str, newer: str) -> str:
     option = f"--protocol {next(version for version in ALL_VERSIONS if not is_asked_by_result(version))}"
-    save = to_type("edit", server, more=option) if CommandLine.is_saved(server) else to_type("add", server, more=option)
+    save = line.to_type("edit" if line.is_saved(server) else "add", server, more=option)
     return f"it can ask only in revisions before {newer}; use an older one with: {save}"
 
 
-def _may_sample() -> bool:
+def _may_sample(line: CommandLine) -> bool:
     """Whether the command can answer sampling requests, but `--sample` is not given."""
-    return CommandLine.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in CommandLine.words)
+    return line.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in line.words)
 
 
 def _lacks_sampling(text: str) -> bool:
@@ -269,8 +270,8 @@ def _needed_sampling(error: PeerError) -> dict[str, Any] | None:
     return needed if isinstance(needed, dict) else None
 
 
-def _how_to_sample() -> str:
-    return again("answer its sampling requests", "--sample", "PROGRAM")
+def _how_to_sample(line: CommandLine) -> str:
+    return line.again("answer its sampling requests", "--sample", "PROGRAM")
 
 
 def is_unreached(text: str) -> bool:
@@ -278,27 +279,27 @@ def is_unreached(text: str) -> bool:
     return re.search(_UNREACHED, text[:READ_CHARS]) is not None
 
 
-def how_to_reach(server: str) -> str:
+def how_to_reach(line: CommandLine, server: str) -> str:
     """The hint for a server that could not open a network connection."""
-    if CommandLine.command not in ("add", "edit") and not CommandLine.is_saved(server):
+    if line.command not in ("add", "edit") and not line.is_saved(server):
         return f"{_UNCONNECTED}; check the network, and the arguments and variables of its command"
-    return f"{_UNCONNECTED}; {_how_to_show(server)}"
+    return f"{_UNCONNECTED}; {_how_to_show(line, server)}"
 
 
-def after_status(error: StatusError) -> str:
+def after_status(line: CommandLine, error: StatusError) -> str:
     """The hint for an HTTP status."""
     if error.status in (404, 405, 410):
-        return _another_path(error)
+        return _another_path(line, error)
     if error.status in (429, 503):
         return "it is too busy; try again later, or allow more time with --timeout SECONDS"
     if error.status in (403, 421) and re.search(r"(?i)\bhost\b", error.message.partition(f" with {error.status}")[2]):
-        return at_other_host(error)
+        return at_other_host(line, error)
     if error.status == 403:
         return "access is forbidden; check the headers of its entry"
-    return _check_url(error)
+    return _check_url(line, error)
 
 
-def after_loss(error: ConnectionLostError) -> str:
+def after_loss(_: CommandLine, error: ConnectionLostError) -> str:
     """The hint for the status of a server that has failed; empty for a connection that was lost without one, and for a
     call that may have run, which is not to be tried again.
     """
@@ -307,89 +308,86 @@ def after_loss(error: ConnectionLostError) -> str:
     return "it failed, or a proxy in front of it; try again later, or look at its log"
 
 
-def in_entry(error: MCPError, what: str, members: Mapping[str, Any], *options: str) -> str:
+def in_entry(line: CommandLine, error: MCPError, what: str, members: Mapping[str, Any], *options: str) -> str:
     """How to write something into the entry of a server behind a URL: `what`, with what to type. For a server that is
     not saved, this saves it, with these `members` and `options`.
     """
-    if CommandLine.command in ("add", "edit"):
-        return again(f"save it, then {what} in its entry,", "--no-check")
-    if CommandLine.is_saved(error.server):
-        return f"{what} in its entry: {to_type('edit', error.server)}"
+    if line.command in ("add", "edit"):
+        return line.again(f"save it, then {what} in its entry,", "--no-check")
+    if line.is_saved(error.server):
+        return f"{what} in its entry: {line.to_type('edit', error.server)}"
     entry = shlex.quote(json.dumps({"url": error.server, **members}))
-    return f"{what} in an entry: {to_type('add', more=' '.join(['NAME', *options, '--entry', entry]))}"
+    return f"{what} in an entry: {line.to_type('add', more=' '.join(['NAME', *options, '--entry', entry]))}"
 
 
-def _check_url(error: MCPError) -> str:
-    if CommandLine.command in ("add", "edit"):
+def _check_url(line: CommandLine, error: MCPError) -> str:
+    if line.command in ("add", "edit"):
         # A server that could not be reached was not saved.
-        return again("check its URL, or save it anyway", "--no-check")
-    return f"check its URL: {to_type('show', error.server)}" if CommandLine.is_saved(error.server) else "check its URL"
+        return line.again("check its URL, or save it anyway", "--no-check")
+    return f"check its URL: {line.to_type('show', error.server)}" if line.is_saved(error.server) else "check its URL"
 
 
-def _another_path(error: MCPError) -> str:
-    return f"the path is usually /mcp or /sse; {_check_url(error)}"
+def _another_path(line: CommandLine, error: MCPError) -> str:
+    return f"the path is usually /mcp or /sse; {_check_url(line, error)}"
 
 
-def _moved(error: MCPError) -> str:
-    if CommandLine.command not in ("add", "edit") and CommandLine.is_saved(error.server):
-        return f"if that is its new URL, set it: {to_type('edit', error.server, more='--url URL')}"
+def _moved(line: CommandLine, error: MCPError) -> str:
+    if line.command not in ("add", "edit") and line.is_saved(error.server):
+        return f"if that is its new URL, set it: {line.to_type('edit', error.server, more='--url URL')}"
     return "if that is its new URL, use it instead"
 
 
-def at_other_host(error: MCPError) -> str:
+def at_other_host(line: CommandLine, error: MCPError) -> str:
     """The hint for a server that refuses the host of its URL, which protects it against DNS rebinding."""
     what = "it accepts other names of its host"
-    if CommandLine.command not in ("add", "edit") and CommandLine.is_saved(error.server):
-        return f"{what}; use one in its URL: {to_type('edit', error.server, more='--url URL')}"
+    if line.command not in ("add", "edit") and line.is_saved(error.server):
+        return f"{what}; use one in its URL: {line.to_type('edit', error.server, more='--url URL')}"
     return f"{what}; use one in its URL"
 
 
-def _listening(error: MCPError) -> str:
-    return f"start it, or correct host and port; {_check_url(error)}"
+def _listening(line: CommandLine, error: MCPError) -> str:
+    return f"start it, or correct host and port; {_check_url(line, error)}"
 
 
-def _trusting(error: MCPError) -> str:
-    return in_entry(error, "name the file of its certificate authority as 'ssl_verify'", {"ssl_verify": "FILE"})
+def _trusting(line: CommandLine, error: MCPError) -> str:
+    return in_entry(line, error, "name the file of its certificate authority as 'ssl_verify'", {"ssl_verify": "FILE"})
 
 
-def _presenting(error: MCPError) -> str:
+def _presenting(line: CommandLine, error: MCPError) -> str:
     members = {"client_cert": "FILE", "client_key": "FILE"}
-    return in_entry(error, "name PEM files as 'client_cert' and 'client_key'", members)
+    return in_entry(line, error, "name PEM files as 'client_cert' and 'client_key'", members)
 
 
-def _renewing(_: MCPError) -> str:
-    return "its operator has to renew the certificate; check the clock of this machine too"
-
-
-def _other_transport(error: MCPError) -> str:
+def _other_transport(line: CommandLine, error: MCPError) -> str:
     found = "it may use the other transport"
-    if CommandLine.command in ("add", "edit") or not CommandLine.is_saved(error.server):
+    if line.command in ("add", "edit") or not line.is_saved(error.server):
         return f"{found}; leave --transport out to detect it"
-    return f"{found}; detect it with: {to_type('edit', error.server, more='--unset type')}"
+    return f"{found}; detect it with: {line.to_type('edit', error.server, more='--unset type')}"
 
 
+_RENEW = "its operator has to renew the certificate; check the clock of this machine too"
 # Hints by the `case` of an error.
-URL_CASES: dict[str, Callable[[MCPError], str]] = {
+URL_CASES: dict[str, str | Callable[[CommandLine, MCPError], str]] = {
     "not-http": _other_transport,
     "not-sse": _other_transport,
-    "other-origin": lambda _: "a proxy in front of it has to pass X-Forwarded-Proto and X-Forwarded-Host on to it",
-    "dns": lambda e: f"check the network; {_check_url(e)}",
-    "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
+    "other-origin": "a proxy in front of it has to pass X-Forwarded-Proto and X-Forwarded-Host on to it",
+    "dns": lambda line, e: f"check the network; {_check_url(line, e)}",
+    "proxy": "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
     "redirect": _moved,
     "refused": _listening,
     "tls": _check_url,
     "tls-client": _presenting,
-    "tls-expired": _renewing,
+    "tls-expired": _RENEW,
     "tls-none": _check_url,
-    "tls-not-yet-valid": _renewing,
+    "tls-not-yet-valid": _RENEW,
     "tls-other-name": _check_url,
     "tls-self-signed": _trusting,
     "tls-unknown-authority": _trusting,
-    "tls-version": lambda _: "its operator has to update it",
-    "url-closed": lambda e: f"if it uses TLS, its URL begins with https://; {_check_url(e)}",
+    "tls-version": "its operator has to update it",
+    "url-closed": lambda line, e: f"if it uses TLS, its URL begins with https://; {_check_url(line, e)}",
     "url-page": _another_path,
-    "url-silent": lambda e: f"allow more time with --timeout SECONDS; {_check_url(e)}",
-    "unreachable": lambda e: f"check the network; {_check_url(e)}",
+    "url-silent": lambda line, e: f"allow more time with --timeout SECONDS; {_check_url(line, e)}",
+    "unreachable": lambda line, e: f"check the network; {_check_url(line, e)}",
 }
 
 

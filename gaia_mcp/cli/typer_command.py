@@ -18,6 +18,7 @@ from typer.core import TyperCommand
 
 from gaia_mcp.cli.grammar.model import FORMER_NAMES
 from gaia_mcp.cli.invocation import Invocation, status_of_run
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.options import COMMON_OPTIONS, with_implied
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 
@@ -45,24 +46,27 @@ def guarded(
     own, shared = dict(signature.parameters), with_implied(common)
     wants_invocation = own.pop("invocation", None) is not None
     wants_context = own.pop("context", None) is not None
-    by_typer = [_CONTEXT] if wants_invocation or wants_context else []
 
     @wraps(command)
-    def run(**options: Any) -> None:
-        context = options.pop("context", None)
-        after = context.meta.get(AFTER_DASHES, ()) if context is not None else ()
-        invocation = Invocation(**{option.name: options.pop(option.name) for option in shared}, after=after)
+    def run(context: typer.Context, **options: Any) -> None:
+        values = {option.name: options.pop(option.name) for option in shared}
+        invocation = Invocation.of(line_of(context), name, values, after=context.meta.get(AFTER_DASHES, ()))
         if wants_invocation:
             options["invocation"] = invocation
         if wants_context:
             options["context"] = context
         passed = (typer.Exit, typer.Abort, CommandLineError)
-        if status := status_of_run(name, invocation, lambda: command(**options), passed):
+        if status := status_of_run(invocation, lambda: command(**options), passed):
             raise typer.Exit(status)
 
     # Typer derives the command line from this signature.
-    run.__signature__ = signature.replace(parameters=[*own.values(), *shared, *by_typer])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*own.values(), *shared, _CONTEXT])  # type: ignore[attr-defined]
     return run
+
+
+def line_of(context: Any) -> CommandLine:
+    """The line that the program runs; another program that has mounted the commands may have none."""
+    return context.find_object(CommandLine) or CommandLine()
 
 
 # The base class of all errors about an invalid command line, including the public `BadParameter`.

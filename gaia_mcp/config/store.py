@@ -101,7 +101,7 @@ class ConfigStore:
 
     def unread(self) -> ConfigStore:
         """The store of the same file without its servers: for commands that need none of an unreadable file."""
-        store = ConfigStore(self.path, environ=self._environ)
+        store = ConfigStore(self.path, environ=self._environ, is_alone=self._is_alone)
         store._piped = {}
         return store
 
@@ -136,7 +136,10 @@ class ConfigStore:
 
         Raises `EntryError` if it is invalid.
         """
-        entry = read_entry(name, raw, source or self.path)
+        return self.in_use(read_entry(name, raw, source or self.path))
+
+    def in_use(self, entry: ServerEntry) -> ServerEntry:
+        """The entry as it is used with this store, which may be of a file alone; see `Served.in_file`."""
         return entry.in_file(self.path) if self._is_alone else entry
 
     def unknown(self, name: str) -> ServerUnknownError:

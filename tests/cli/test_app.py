@@ -333,9 +333,8 @@ def test_a_command_of_another_program_suggests_ours_with_its_arguments() -> None
     }
 
     def suggested(typed: str) -> str:
-        CommandLine.begin("", None)
         word, *rest = shlex.split(typed)
-        return meant_by(word, rest, COMMANDS).removeprefix("gaia mcp ")
+        return meant_by(CommandLine(), word, rest, COMMANDS).removeprefix("gaia mcp ")
 
     assert {typed: suggested(typed) for typed in meant} == meant
 

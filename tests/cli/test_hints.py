@@ -7,14 +7,14 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import gaia_mcp
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
-from gaia_mcp.cli.lines import CommandLine, to_type
+from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.transfer.host_files import NotExportedError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import OAuthMembers, Remote
 from gaia_mcp.core import errors
@@ -52,13 +52,12 @@ from gaia_mcp.core.errors import (
     VersionError,
     outcome_unknown,
 )
+from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from tests.cli.typed_lines import filled, lines_in, refusal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
+# No other line is typed.
+LINE = CommandLine()
 PATH = Path("servers.json")
 # What is printed, and not to be typed: the title of a report, the usage of a tool, a text about a file; as are scripts.
 NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp call ", "A file of `gaia mcp record`."}
@@ -157,6 +156,7 @@ ERRORS: list[MCPError] = [
     *(spawn(command, "not-on-path") for command in ("python", "python3.9", "frobnicate", "KEY=****")),
     *(spawn(command, "no-such-program") for command in ("/srv/x", "/srv/127.0.0.1:80/mcp")),
     spawn("demo://1?a&b", "no-such-program", "demo://1?a&b"),
+    NotExportedError(FS, HOSTS["cursor"], "its name is not valid"),
     RegistryUnknownError(URL, "a.b/c", "9"),
     RegistryError(URL, "responded with status 503", case="registry-busy"),
     RegistryError(URL, "redirects", case="registry-moved", moved="https://s.example/a b"),
@@ -168,14 +168,6 @@ WITHOUT_HINT = {
     *("ContractError", "NotConnectedError", "UnansweredError"),
     *("CompletionError", "LocalProtocolError", "SessionExpiredError"),
 }
-
-
-@pytest.fixture(autouse=True)
-def nothing_typed() -> Iterator[None]:
-    """The typed command line, reset after each test."""
-    yield
-    CommandLine.program, CommandLine.words = "gaia mcp", ()
-    CommandLine.begin("", None)
 
 
 def problem_of(hint: str) -> str:
@@ -195,7 +187,7 @@ def test_each_error_has_one_hint_with_a_command_line_that_the_program_accepts() 
     wrong = {
         str((error.kind, error.case, hint)): problem
         for error in ERRORS
-        if (problem := problem_of(hint := hint_for(error)))
+        if (problem := problem_of(hint := hint_for(LINE, error)))
     }
 
     assert not wrong
@@ -227,7 +219,7 @@ def test_a_hint_repeats_the_values_of_its_error_in_quotes() -> None:
         (spawn("demo://1?a&b", "no-such-program", "demo://1?a&b"), ["read", "NAME", "demo://1?a&b"]),
     ]
 
-    assert [lines_in(f"hint: {hint_for(error)}") for error, _ in given] == [[words] for _, words in given]
+    assert [lines_in(f"hint: {hint_for(LINE, error)}") for error, _ in given] == [[words] for _, words in given]
 
 
 def test_a_hint_names_the_values_that_help() -> None:
@@ -245,37 +237,41 @@ def test_a_hint_names_the_values_that_help() -> None:
         (spawn("KEY=****", "not-on-path"), "--env KEY=…"),
     ]
 
-    assert not [(hint, value) for error, value in given if value not in (hint := hint_for(error))]
+    assert not [(hint, value) for error, value in given if value not in (hint := hint_for(LINE, error))]
 
 
 def test_a_missing_launcher_is_recognised_with_its_windows_extension() -> None:
     """Ours: an entry that was made on Windows names `npx.cmd`; what installs it is the same."""
-    unknown = hint_for(spawn("frobnicate", "not-on-path"))
+    unknown = hint_for(LINE, spawn("frobnicate", "not-on-path"))
 
     for name in ("npx", "uvx", "dnx", "docker"):
-        assert name in hint_for(spawn(name, "not-on-path")).lower()
-        assert hint_for(spawn(f"{name}.cmd", "not-on-path")) == hint_for(spawn(f"{name}.exe", "not-on-path"))
-        assert hint_for(spawn(f"{name}.exe", "not-on-path")) == hint_for(spawn(name, "not-on-path")) != unknown
+        assert name in hint_for(LINE, spawn(name, "not-on-path")).lower()
+        assert hint_for(LINE, spawn(f"{name}.cmd", "not-on-path")) == hint_for(
+            LINE, spawn(f"{name}.exe", "not-on-path")
+        )
+        assert (
+            hint_for(LINE, spawn(f"{name}.exe", "not-on-path")) == hint_for(LINE, spawn(name, "not-on-path")) != unknown
+        )
 
 
 def test_the_hint_for_an_http_error_depends_on_its_status() -> None:
     """RFC 9110: a wrong path, a server that is too busy, one that refuses, and one that has failed differ."""
     path, busy, forbidden, other = (
-        {hint_for(StatusError(FS, "no", status)) for status in statuses}
+        {hint_for(LINE, StatusError(FS, "no", status)) for status in statuses}
         for statuses in ((404, 405, 410), (429, 503), (403,), (415,))
     )
 
     assert [len(path), len(busy), len(forbidden), len(other)] == [1, 1, 1, 1]
-    assert len({*path, *busy, *forbidden, *other, hint_for(failed(502))}) == 5
+    assert len({*path, *busy, *forbidden, *other, hint_for(LINE, failed(502))}) == 5
 
 
 def test_the_hint_for_a_refused_host_names_the_url() -> None:
     """Ours: the SDKs protect local servers against DNS rebinding by the name of the host; a header changes nothing."""
     for text in ("403 Forbidden: Host not allowed: use localhost", "421 Misdirected Request: Invalid Host header"):
         refused = StatusError(FS, f"server 'my fs' answered initialize with {text}", int(text[:3]))
-        assert lines_in(f"hint: {hint_for(refused)}") == [["edit", FS, "--url", "URL"]]
+        assert lines_in(f"hint: {hint_for(LINE, refused)}") == [["edit", FS, "--url", "URL"]]
     other = StatusError("host", "server 'host' answered initialize with 403 Forbidden: no", 403)
-    assert "headers" in hint_for(other)
+    assert "headers" in hint_for(LINE, other)
 
 
 def test_the_hint_for_an_exited_server_depends_on_its_stage_and_its_stderr() -> None:
@@ -288,22 +284,22 @@ def test_the_hint_for_an_exited_server_depends_on_its_stage_and_its_stderr() -> 
     }
 
     for (stage, stderr), command in commands.items():
-        assert lines_in(f"hint: {hint_for(ServerExitedError(FS, stage, 1, stderr))}") == [[command, FS]], stage
+        assert lines_in(f"hint: {hint_for(LINE, ServerExitedError(FS, stage, 1, stderr))}") == [[command, FS]], stage
 
 
 def test_a_lost_connection_adds_nothing_to_the_hint_of_a_call_that_may_have_run() -> None:
     """Ours: nor does an HTTP error; retrying is not advised."""
     for error in (ConnectionLostError("server 'fs' closed the connection"), failed(502)):
-        assert hint_for(outcome_unknown(error, "pay")) == "'pay' may have run, and was not called again"
-    assert hint_for(ConnectionLostError("server 'fs' closed the connection")) == ""
+        assert hint_for(LINE, outcome_unknown(error, "pay")) == "'pay' may have run, and was not called again"
+    assert hint_for(LINE, ConnectionLostError("server 'fs' closed the connection")) == ""
 
 
 def test_debug_is_not_advised_again() -> None:
     """Ours: the traceback has just been printed."""
-    CommandLine.words = ["mcp", "tools", "./a.py", "--debug"]
+    line = CommandLine(["mcp", "tools", "./a.py", "--debug"])
 
     error = AgentError("./a.py", "cannot be imported", case="agent-failed")
-    assert hint_for(error) == "correct it, and check again: gaia mcp serve ./a.py --check"
+    assert hint_for(line, error) == "correct it, and check again: gaia mcp serve ./a.py --check"
 
 
 def test_the_table_has_an_example_of_every_class_and_case_and_no_case_that_is_never_raised() -> None:
@@ -326,18 +322,19 @@ def test_an_error_of_the_library_knows_no_command_line() -> None:
 
 def test_the_hint_for_an_unsaved_server_edits_no_entry() -> None:
     """Ours: only the typed line can be changed."""
-    CommandLine.unsaved.append(TypedEntry("A=1 srv", Command("A=1", ["srv"])))
+    line = CommandLine()
+    line.unsaved.append(TypedEntry("A=1 srv", Command("A=1", ["srv"])))
     unset = SpawnError("A=1 srv", "A=1", "was not found", case="not-on-path")
     network = ServerExitedError("A=1 srv", "at its start", 1)
     network.facts["not_passed_on"] = ["CERTS"]
 
-    assert hint_for(unset) == "start the command with env: -- env A=… COMMAND [ARG...]"
-    assert hint_for(network).endswith("pass it by saving the server: gaia mcp add --env CERTS NAME -- COMMAND")
+    assert hint_for(line, unset) == "start the command with env: -- env A=… COMMAND [ARG...]"
+    assert hint_for(line, network).endswith("pass it by saving the server: gaia mcp add --env CERTS NAME -- COMMAND")
 
 
 def test_an_unknown_name_may_be_another_kind_of_target() -> None:
     """Ours: a person may have meant a URL or a program, which are typed in another way."""
-    CommandLine.command = "tools"
+    line = CommandLine(command="tools")
     hints = {
         "": "the name is empty: in a script, the variable that holds it may not be set",
         "localhost:8000/mcp": "a URL begins with its scheme: gaia mcp tools http://localhost:8000/mcp",
@@ -346,21 +343,21 @@ def test_an_unknown_name_may_be_another_kind_of_target() -> None:
         "./sh": "list the servers with: gaia mcp list",
     }
 
-    assert {name: hint_for(ServerUnknownError(name, PATH)) for name in hints} == hints
+    assert {name: hint_for(line, ServerUnknownError(name, PATH)) for name in hints} == hints
 
 
 def test_a_server_of_a_project_is_changed_in_the_project() -> None:
     """Ours: the user's own file does not contain it."""
     error = ServerUnknownError("fs", PATH, project=Path("app/mcp_servers.json"))
 
-    assert hint_for(error) == "it comes from app/mcp_servers.json; edit that, or: gaia mcp untrust"
+    assert hint_for(LINE, error) == "it comes from app/mcp_servers.json; edit that, or: gaia mcp untrust"
 
 
 def test_the_hint_of_an_error_takes_precedence() -> None:
     """Ours: the code that raised it knows a fact that the table does not."""
-    assert hint_for(ToolUnknownError("fs", "raed", suggestion="did you mean 'read'?")) == "did you mean 'read'?"
-    assert hint_for(NotConnectedError("fs")) == "call connect() first"
-    assert hint_for(MCPError("something happened")) == ""
+    assert hint_for(LINE, ToolUnknownError("fs", "raed", suggestion="did you mean 'read'?")) == "did you mean 'read'?"
+    assert hint_for(LINE, NotConnectedError("fs")) == "call connect() first"
+    assert hint_for(LINE, MCPError("something happened")) == ""
 
 
 def test_the_hint_reports_first_that_a_call_may_have_run() -> None:
@@ -369,22 +366,25 @@ def test_the_hint_reports_first_that_a_call_may_have_run() -> None:
     late = outcome_unknown(DeadlineError("fs", "tools/call 'pay'", 5), "pay")
     ended = outcome_unknown(ServerExitedError("fs", "while answering", 1, "a\nb"), "pay")
 
-    assert hint_for(late) == f"{warning}allow more time with --timeout SECONDS"
-    assert hint_for(ended) == f"{warning}show its whole stderr log with: gaia mcp logs fs"
+    assert hint_for(LINE, late) == f"{warning}allow more time with --timeout SECONDS"
+    assert hint_for(LINE, ended) == f"{warning}show its whole stderr log with: gaia mcp logs fs"
 
 
 def test_a_hint_repeats_the_config_option() -> None:
     """Ours: without `--config` the same line would be about another file."""
-    CommandLine.config = Path("my servers.json")
+    line = CommandLine(config=Path("my servers.json"))
 
-    assert hint_for(ServerUnknownError("fs", PATH)) == "list the servers with: gaia mcp list --config 'my servers.json'"
-    assert to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
+    assert (
+        hint_for(line, ServerUnknownError("fs", PATH))
+        == "list the servers with: gaia mcp list --config 'my servers.json'"
+    )
+    assert line.to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
 
 
 @pytest.mark.parametrize("command", ["add", "edit"])
 def test_add_and_edit_advise_no_entry_that_was_not_saved(command: str) -> None:
     """Ours: there is no such entry, or it is the one before the change."""
-    CommandLine.command = command
+    line = CommandLine(command=command)
 
     for error in (
         SpawnError("fs", "npx", "does not exist"),
@@ -393,17 +393,18 @@ def test_add_and_edit_advise_no_entry_that_was_not_saved(command: str) -> None:
         RemoteProtocolError("fs", "is silent"),
         *(AuthorizationError("fs", "no", case=case) for case in ("header", "oauth-off")),
     ):
-        assert hint_for(error) == UNSAVED
+        assert hint_for(line, error) == UNSAVED
     moved = StatusError("fs", "no", 302, case="redirect")
-    assert hint_for(moved) == "if that is its new URL, use it instead"
+    assert hint_for(line, moved) == "if that is its new URL, use it instead"
     log_in = "save it, then log in, with --no-check"
-    assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
-    assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
-    assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
+    assert hint_for(line, AuthorizationError("fs", "requires authorization")) == log_in
+    assert hint_for(line, ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
+    assert "--env KEY=VALUE" in hint_for(line, spawn("KEY=****", "not-on-path"))
 
 
 def test_a_hint_about_an_entry_says_which_command_writes_it() -> None:
     """Ours: the entry of a server that is only typed is one that is yet to be added, and `login` is not repeated."""
+    line = CommandLine(command="login")
     url = "https://mcp.example/mcp"
     errors: list[MCPError] = [
         AuthorizationError(url, "registers no client", case="client-unknown"),
@@ -413,63 +414,66 @@ def test_a_hint_about_an_entry_says_which_command_writes_it() -> None:
         ConnectError("no", server=url, case="tls-unknown-authority"),
         ConnectError("no", server=url, case="tls-client"),
     ]
-    CommandLine.command = "login"
 
-    assert {tuple(lines_in(f"hint: {hint_for(error)}")[0]) for error in errors} == {("edit", url)}
+    assert {tuple(lines_in(f"hint: {hint_for(line, error)}")[0]) for error in errors} == {("edit", url)}
 
-    CommandLine.unsaved.append(TypedEntry(url, Remote(url)))
-    lines = [lines_in(f"hint: {hint_for(error)}")[0] for error in errors]
+    line.unsaved.append(TypedEntry(url, Remote(url)))
+    lines = [lines_in(f"hint: {hint_for(line, error)}")[0] for error in errors]
     assert {tuple(line[:2]) for line in lines} == {("add", "NAME")}
     assert {json.loads(line[-1])["url"] for line in lines} == {url}
 
-    CommandLine.command = "add"
-    assert all(hint_for(error).endswith(" with --no-check") for error in errors)
+    line.command = "add"
+    assert all(hint_for(line, error).endswith(" with --no-check") for error in errors)
 
 
 def test_the_hint_for_a_refused_token_depends_on_where_it_comes_from() -> None:
     """Ours: the same line again would change nothing where the header refers to a variable."""
+    line = CommandLine(command="tools")
     refused = AuthorizationError("web", "refused the header", case="header")
     entry = TypedEntry("web", Remote("https://mcp.example/mcp", {"authorization": "Bearer ${WEB_TOKEN}"}))
-    CommandLine.command = "tools"
 
-    assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--header", "Authorization: Bearer ${TOKEN}"]]
-    CommandLine.used.append(entry)
-    assert hint_for(refused).endswith(": export WEB_TOKEN=…")
-    CommandLine.command = "login"
-    assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--unset", "headers.authorization", "--no-check"]]
-    CommandLine.unsaved.append(entry)
-    assert lines_in(f"hint: {hint_for(refused)}") == []
+    assert lines_in(f"hint: {hint_for(line, refused)}") == [
+        ["edit", "web", "--header", "Authorization: Bearer ${TOKEN}"]
+    ]
+    line.used.append(entry)
+    assert hint_for(line, refused).endswith(": export WEB_TOKEN=…")
+    line.command = "login"
+    assert lines_in(f"hint: {hint_for(line, refused)}") == [
+        ["edit", "web", "--unset", "headers.authorization", "--no-check"]
+    ]
+    line.unsaved.append(entry)
+    assert lines_in(f"hint: {hint_for(line, refused)}") == []
 
 
 def test_the_hint_for_a_login_without_an_answer_names_the_redirect_uri_of_a_registered_client() -> None:
     """Ours: the page of a server that compares it sends nobody back."""
+    line = CommandLine(command="login")
     late = DeadlineError("web", "to its login in the browser", 5, case="login")
-    CommandLine.command = "login"
 
-    assert lines_in(f"hint: {hint_for(late)}") == []
+    assert lines_in(f"hint: {hint_for(line, late)}") == []
     oauth = OAuthMembers({"client_id": "CID"}, {})
-    CommandLine.used.append(TypedEntry("web", Remote("https://mcp.example/mcp", {}, oauth=oauth)))
-    assert "oauth.redirectUri" in hint_for(late)
-    assert lines_in(f"hint: {hint_for(late)}") == [["edit", "web"]]
+    line.used.append(TypedEntry("web", Remote("https://mcp.example/mcp", {}, oauth=oauth)))
+    assert "oauth.redirectUri" in hint_for(line, late)
+    assert lines_in(f"hint: {hint_for(line, late)}") == [["edit", "web"]]
 
 
 def test_login_does_not_advise_itself() -> None:
     """Ours: a refused login is not mended by the same line."""
+    line = CommandLine(command="login")
     errors = [AuthorizationError(FS, "was not authorized: access_denied")]
-    CommandLine.command = "login"
 
-    assert [lines_in(f"hint: {hint_for(error)}") for error in errors] == [[]]
+    assert [lines_in(f"hint: {hint_for(line, error)}") for error in errors] == [[]]
 
 
 def test_add_advises_another_way_to_add() -> None:
     """Ours: there is no entry to edit yet."""
-    CommandLine.command = "add"
+    line = CommandLine(command="add")
 
-    assert hint_for(EntryError("fs", "x")) == "show the members of an entry: gaia mcp add --help"
-    assert hint_for(ServerExistsError("fs")) == "choose another name, or replace it with --force"
-    shell = hint_for(EntryError("fs", "x", case="shell-syntax"))
+    assert hint_for(line, EntryError("fs", "x")) == "show the members of an entry: gaia mcp add --help"
+    assert hint_for(line, ServerExistsError("fs")) == "choose another name, or replace it with --force"
+    shell = hint_for(line, EntryError("fs", "x", case="shell-syntax"))
     assert shell == "to use a shell, start it explicitly: gaia mcp add fs -- sh -c '…'"
-    assert hint_for(spawn("npx", "no-folder")) == "name an existing one with --cwd DIR"
+    assert hint_for(line, spawn("npx", "no-folder")) == "name an existing one with --cwd DIR"
 
 
 def test_every_line_to_type_is_made_in_one_place() -> None:
@@ -493,8 +497,8 @@ def test_every_line_to_type_is_made_in_one_place() -> None:
 
 def test_test_client_does_not_advise_itself() -> None:
     """Ours: its steps have just been shown."""
-    CommandLine.command = "test-client"
+    line = CommandLine(command="test-client")
 
-    assert hint_for(SpawnError("fs", "npx", "does not exist")) == "show its stderr with --debug"
+    assert hint_for(line, SpawnError("fs", "npx", "does not exist")) == "show its stderr with --debug"
     silent = ServerExitedError("fs", "at its start", 1)
-    assert hint_for(silent) == "try its command by hand; it is shown with: gaia mcp show fs"
+    assert hint_for(line, silent) == "try its command by hand; it is shown with: gaia mcp show fs"

@@ -5,20 +5,21 @@ from __future__ import annotations
 import inspect
 import signal
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
 from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT
-from gaia_mcp.cli.screen.output import OutputMode, choose_form
 from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.core.errors import ConfigFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 COMMON = {"config", "as_json", "quiet", "timeout", "debug"}
 
@@ -42,17 +43,9 @@ def test_common_options_follow_those_of_the_command() -> None:
     def names(*common: inspect.Parameter) -> list[str]:
         return list(inspect.signature(guarded(command, "x", common)).parameters)
 
-    assert names() == ["name", "debug"]
-    assert names(CONFIG, JSON, TIMEOUT) == ["name", "config", "as_json", "quiet", "timeout", "debug"]
+    assert names() == ["name", "debug", "context"]
+    assert names(CONFIG, JSON, TIMEOUT) == ["name", "config", "as_json", "quiet", "timeout", "debug", "context"]
     assert (QUIET.default, DEBUG.default) == (False, False)
-
-
-@pytest.fixture
-def plain_form() -> Iterator[None]:
-    """The plain form, restored after the test."""
-    choose_form(as_json=False, debug=False)
-    yield
-    choose_form(as_json=False, debug=False)
 
 
 @pytest.fixture
@@ -65,23 +58,36 @@ def handled_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.usefixtures("plain_form", "handled_signals")
-def test_a_command_receives_its_invocation_and_the_output_form_is_set() -> None:
-    """Ours: once for all commands."""
-    given: list[tuple[Invocation, str, bool, bool]] = []
+@pytest.mark.usefixtures("handled_signals")
+def test_a_command_receives_its_invocation() -> None:
+    """Ours: with the line that the program runs, in the form that the options choose."""
+    given: list[Invocation] = []
 
     def command(invocation: Invocation, name: str) -> None:
-        given.append((invocation, name, OutputMode.as_json, OutputMode.quiet))
+        assert name == "a"
+        given.append(invocation)
 
-    guarded(command, "x", (JSON, TIMEOUT))(name="a", as_json=True, quiet=True, timeout=2.0, debug=False)
+    program = typer.Typer(add_completion=False)
+    program.command()(guarded(command, "x", (CONFIG, JSON, TIMEOUT)))
+    words = ["a", "--json", "--quiet", "--timeout", "2", "--config", "c.json"]
+    program(words, standalone_mode=False, obj=CommandLine(words, program="gmcp"))
 
-    assert given == [(Invocation(as_json=True, quiet=True, timeout=2.0), "a", True, True)]
+    (one,) = given
+    assert (one.config, one.timeout, one.after) == (Path("c.json"), 2.0, ())
+    assert (one.screen.as_json, one.screen.quiet, one.screen.debug) == (True, True, False)
+    assert (one.line.words, one.line.command) == (words, "x")
+    assert one.line.to_type("list") == "gmcp list --config c.json"
+
+
+def run_of(**options: Any) -> Invocation:
+    """A run of a command with these options."""
+    return Invocation.of(CommandLine(), "x", options)
 
 
 def test_a_deadline_starts_on_request_and_only_with_a_timeout() -> None:
     """Ours: the time that a person spends in an editor does not count."""
-    assert Invocation().deadline() is None
-    deadline = Invocation(timeout=60.0).deadline()
+    assert run_of().deadline() is None
+    deadline = run_of(timeout=60.0).deadline()
     assert deadline is not None
     assert 0 < deadline.remaining() <= 60
 
@@ -90,7 +96,7 @@ def test_a_named_config_file_must_exist_unless_it_may_be_new(tmp_path: Path) -> 
     """Ours: a misspelt name must not look like an empty configuration."""
     path = tmp_path / "servers.json"
 
-    assert Invocation(config=path).open_store(may_be_new=True).path == path
+    assert run_of(config=path).open_store(may_be_new=True).path == path
     with pytest.raises(ConfigFileError) as caught:
-        Invocation(config=path).open_store()
+        run_of(config=path).open_store()
     assert caught.value.path == path

@@ -29,23 +29,15 @@ from gaia_mcp.server.http.handshake import HAS_ENDED
 from tests.cli.conftest import entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.cli.conftest import Gaia
 
+# No other line is typed.
+LINE = CommandLine(command="tools")
 OWN = "the error comes from the server; report it to its author"
 SAMPLED = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
 PATH = Path("servers.json")
 UNREACHED = "the server could not open a network connection; show its entry with: gaia mcp show fs"
 LOG = "its stderr log may show why: gaia mcp logs fs"
-
-
-@pytest.fixture(autouse=True)
-def _typed() -> Iterator[None]:
-    CommandLine.begin("tools", None)
-    yield
-    CommandLine.begin("", None)
-    CommandLine.words = ()
 
 
 def refused(asked: str, code: int = INTERNAL_ERROR, text: str = "no", *, is_logged: bool = False) -> PeerError:
@@ -81,43 +73,47 @@ def test_missing_variables_are_found_in_a_message() -> None:
 
 def test_the_hint_sets_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: with its value, or as a reference if it is set in this shell."""
+    line = CommandLine(command="tools")
     monkeypatch.delenv("ACME_TOKEN", raising=False)
     error = refused("tools/list", text="ACME_TOKEN is not set")
     ended = ServerExitedError("fs", "at its start", 1, "a\nb", last_words="ACME_TOKEN is not set")
 
     advised = "the server mentions ACME_TOKEN; set it with: gaia mcp edit fs --env ACME_TOKEN=VALUE"
-    assert (hint_for(error), hint_for(ended)) == (advised, advised)
-    assert hint_for(refused("tools/list", text="set A_KEY, B_KEY and C_KEY")).startswith(
+    assert (hint_for(line, error), hint_for(line, ended)) == (advised, advised)
+    assert hint_for(line, refused("tools/list", text="set A_KEY, B_KEY and C_KEY")).startswith(
         "the server mentions A_KEY, B_KEY and C_KEY; set them with: gaia mcp edit fs --env A_KEY=VALUE --env B_KEY"
     )
     monkeypatch.setenv("ACME_TOKEN", "x")
-    assert hint_for(error).endswith(": gaia mcp edit fs --env ACME_TOKEN")
+    assert hint_for(line, error).endswith(": gaia mcp edit fs --env ACME_TOKEN")
     monkeypatch.delenv("ACME_TOKEN")
 
-    CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
-    assert hint_for(error).endswith("set it by saving the server: gaia mcp add --env ACME_TOKEN=VALUE NAME -- COMMAND")
-    CommandLine.begin("add", None)
-    CommandLine.words = ["mcp", "add", "fs", "--", "fs-server"]
-    assert hint_for(error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
+    line.unsaved.append(TypedEntry("fs", Command("fs", [])))
+    assert hint_for(line, error).endswith(
+        "set it by saving the server: gaia mcp add --env ACME_TOKEN=VALUE NAME -- COMMAND"
+    )
+    line = line.of("add", None)
+    line.words = ["mcp", "add", "fs", "--", "fs-server"]
+    assert hint_for(line, error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
 
 
 def test_the_hint_for_a_variable_depends_on_where_the_server_runs() -> None:
     """Ours: an entry with a URL has no variables, and an agent that is only typed runs in this environment."""
+    line = CommandLine(command="tools")
     error = refused("tools/call", text="ACME_TOKEN is not set")
-    CommandLine.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
-    assert hint_for(error) == "the server mentions ACME_TOKEN; set it where it runs, or ask its operator"
+    line.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
+    assert hint_for(line, error) == "the server mentions ACME_TOKEN; set it where it runs, or ask its operator"
 
-    CommandLine.begin("call", None)
-    CommandLine.uses(TypedEntry("fs", Served("agent", "fs")))
-    assert hint_for(error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
+    line = line.of("call", None)
+    line.uses(TypedEntry("fs", Served("agent", "fs")))
+    assert hint_for(line, error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
 
 
 def test_a_server_that_refuses_the_name_of_its_host_needs_another_url() -> None:
     """Ours: the official SDK for TypeScript reports it as an error of JSON-RPC."""
     advised = "it accepts other names of its host; use one in its URL: gaia mcp edit fs --url URL"
 
-    assert hint_for(refused("initialize", text="Invalid Host: 127.0.0.1")) == advised
-    assert hint_for(refused("tools/call", text="Invalid host name for the tool")) != advised
+    assert hint_for(LINE, refused("initialize", text="Invalid Host: 127.0.0.1")) == advised
+    assert hint_for(LINE, refused("tools/call", text="Invalid host name for the tool")) != advised
 
 
 def test_a_tool_that_has_to_run_as_a_task_is_explained() -> None:
@@ -132,17 +128,18 @@ def test_a_tool_that_has_to_run_as_a_task_is_explained() -> None:
 
 def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:
     """Ours: setting it again changes nothing; only other variables are named."""
-    CommandLine.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
+    line = CommandLine(command="tools")
+    line.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
     sets = "the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
     offline = "fetch failed: check that ACME_URL is correct"
 
-    assert after_error(refused("tools/call", text="ACME_URL is wrong")) == sets
-    assert after_failure("fs", "read", "ACME_URL is wrong", {}) == sets
-    assert after_error(refused("tools/call", text=offline)) == UNREACHED
-    assert after_error(refused("tools/call", text="set ACME_URL and ACME_TOKEN")).startswith(
+    assert after_error(line, refused("tools/call", text="ACME_URL is wrong")) == sets
+    assert after_failure(line, "fs", "read", "ACME_URL is wrong", {}) == sets
+    assert after_error(line, refused("tools/call", text=offline)) == UNREACHED
+    assert after_error(line, refused("tools/call", text="set ACME_URL and ACME_TOKEN")).startswith(
         "the server mentions ACME_TOKEN; set it with: "
     )
-    assert after_error(refused("tools/call", text=f"{offline}, and set ACME_PROXY")) == (
+    assert after_error(line, refused("tools/call", text=f"{offline}, and set ACME_PROXY")) == (
         "the server could not open a network connection, and mentions ACME_PROXY; "
         "set it with: gaia mcp edit fs --env ACME_PROXY=VALUE"
     )
@@ -150,14 +147,15 @@ def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:
 
 def test_the_hint_for_a_failed_list_is_the_log_or_a_report() -> None:
     """Ours: the same request once more would show the same."""
+    line = CommandLine(command="tools")
     for asked in ("initialize", "tools/list", "resources/list", "resources/templates/list"):
-        CommandLine.begin("tools", None)
-        assert after_error(refused(asked)) == OWN, asked
-        assert after_error(refused(asked, is_logged=True)) == LOG, asked
-        CommandLine.begin("add", None)
-        assert after_error(refused(asked, is_logged=True)) == LOG, asked
+        line = line.of("tools", None)
+        assert after_error(line, refused(asked)) == OWN, asked
+        assert after_error(line, refused(asked, is_logged=True)) == LOG, asked
+        line = line.of("add", None)
+        assert after_error(line, refused(asked, is_logged=True)) == LOG, asked
         own = "the error comes from the server; save it as it is with --no-check"
-        assert after_error(refused(asked)) == own, asked
+        assert after_error(line, refused(asked)) == own, asked
 
 
 def test_the_hint_for_an_unknown_item_lists_the_known_ones() -> None:
@@ -169,13 +167,14 @@ def test_the_hint_for_an_unknown_item_lists_the_known_ones() -> None:
         ("prompts/get", INVALID_PARAMS, "prompts"),
         ("resources/read", RESOURCE_NOT_FOUND, "resources"),
     ):
-        assert after_error(refused(asked, code)) == f"list its {listed} with: gaia mcp {listed} fs", (asked, code)
-        assert after_error(refused(asked, 1)) == OWN, asked
-        assert after_error(refused(asked, 1, is_logged=True)) == LOG, asked
+        assert after_error(LINE, refused(asked, code)) == f"list its {listed} with: gaia mcp {listed} fs", (asked, code)
+        assert after_error(LINE, refused(asked, 1)) == OWN, asked
+        assert after_error(LINE, refused(asked, 1, is_logged=True)) == LOG, asked
 
 
 def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
     """Ours: neither the arguments nor the author are at fault; the addresses in its entry may be."""
+    line = CommandLine(command="tools")
     for said in (
         "fetch failed",
         "Tool 'x' execution failed: getaddrinfo ENOTFOUND api.firecrawl.dev",
@@ -186,65 +185,72 @@ def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
         "HTTPSConnectionPool(host='127.0.0.1', port=8443): Max retries exceeded with url: /",
         "self-signed certificate in certificate chain",
     ):
-        CommandLine.begin("tools", None)
+        line = line.of("tools", None)
         listing = refused("tools/list", text=said)
         late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
         ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
-        assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == UNREACHED, said
-        assert after_error(refused("tools/list", text=said, is_logged=True)) == UNREACHED, said
-        assert {hint_for(late), hint_for(ended)} == {UNREACHED}, said
+        assert after_failure(line, "fs", "read", said, {"properties": {"path": {}}}) == UNREACHED, said
+        assert after_error(line, refused("tools/list", text=said, is_logged=True)) == UNREACHED, said
+        assert {hint_for(line, late), hint_for(line, ended)} == {UNREACHED}, said
 
-        CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
+        line.unsaved.append(TypedEntry("fs", Command("fs", [])))
         how = " a network connection; check the network, and the arguments and variables of its command"
-        assert after_failure("fs", "read", said, {}).endswith(how), said
+        assert after_failure(line, "fs", "read", said, {}).endswith(how), said
 
-        CommandLine.begin("add", None)
+        line = line.of("add", None)
         for error in (listing, late, ended):
-            assert hint_for(error).endswith(" a network connection; save it as it is with --no-check"), said
+            assert hint_for(line, error).endswith(" a network connection; save it as it is with --no-check"), said
 
 
 def test_the_hint_for_a_failed_tool_shows_its_parameters() -> None:
     """Ours: or its description if it has none, or the variable that the message names."""
     schema = {"properties": {"file_path": {}}}
     looked_up = "gaia mcp call fs read --help"
-    assert after_failure("fs", "read", "no such file", schema) == f"show its parameters: {looked_up}"
-    assert after_failure("fs", "read", "FILE_PATH must be absolute", schema) == f"show its parameters: {looked_up}"
-    assert after_failure("fs", "read", "no such file", {}) == f"show its description: {looked_up}"
-    assert after_failure("fs", "read", "ACME_TOKEN is not set", schema).endswith(" edit fs --env ACME_TOKEN=VALUE")
+    assert after_failure(LINE, "fs", "read", "no such file", schema) == f"show its parameters: {looked_up}"
+    assert (
+        after_failure(LINE, "fs", "read", "FILE_PATH must be absolute", schema) == f"show its parameters: {looked_up}"
+    )
+    assert after_failure(LINE, "fs", "read", "no such file", {}) == f"show its description: {looked_up}"
+    assert after_failure(LINE, "fs", "read", "ACME_TOKEN is not set", schema).endswith(
+        " edit fs --env ACME_TOKEN=VALUE"
+    )
 
 
 def test_the_hint_for_an_exception_of_an_agent_shows_the_traceback() -> None:
     """Ours: its author needs the line of code; other servers print no traceback for `--debug`."""
-    line = ["mcp", "call", "./notes.py", "add", "text=hi"]
-    CommandLine.words = line
+    words = ["mcp", "call", "./notes.py", "add", "text=hi"]
+    line = CommandLine(words, "call")
 
     def hint(said: str, *, is_agent: bool = True) -> str:
-        return after_failure("./notes.py", "add", said, {}, is_agent=is_agent)
+        return after_failure(line, "./notes.py", "add", said, {}, is_agent=is_agent)
 
-    traced = f"show the traceback with: gaia {' '.join(line)} --debug"
+    traced = f"show the traceback with: gaia {' '.join(words)} --debug"
     assert {hint("KeyError: 'inner'"), hint("ValueError")} == {traced}
     looked_up = "show its description: gaia mcp call ./notes.py add --help"
     assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
-    place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
+    place = after_failure(line, "./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
     assert place == f"it was raised at ~/notes.py:7; {traced}"
-    CommandLine.words = [*line, "--debug"]
+    line.words = [*words, "--debug"]
     assert hint("KeyError: 'inner'") == looked_up
-    place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
+    place = after_failure(line, "./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
     assert place == "it was raised at ~/notes.py:7"
 
 
 def test_the_hint_for_missing_scopes_replaces_the_token() -> None:
     """Ours: the entry has a fixed token; a login would have asked for the scopes."""
+    line = CommandLine(command="tools")
     error = PeerError("fs", "tools/call", 403, "the access token lacks what this needs", {"requiredScopes": ["a", "b"]})
-    assert after_error(error) == "use a token with a b: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
+    assert (
+        after_error(line, error) == "use a token with a b: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
+    )
 
-    CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
-    assert after_error(error) == "use a token with a b"
+    line.unsaved.append(TypedEntry("fs", Command("fs", [])))
+    assert after_error(line, error) == "use a token with a b"
 
 
 def test_the_hint_for_a_full_server_is_to_retry() -> None:
     """Ours: the server reports that nothing was done."""
-    assert after_error(refused("initialize", text="the store does not answer; repeat this later")) == (
+    assert after_error(LINE, refused("initialize", text="the store does not answer; repeat this later")) == (
         "repeat the command in a moment"
     )
 
@@ -252,24 +258,25 @@ def test_the_hint_for_a_full_server_is_to_retry() -> None:
 def test_the_hint_for_a_lost_worker_is_to_check_before_retrying() -> None:
     """Ours: the tool may have changed something."""
     error = refused("tools/call", text=HAS_ENDED)
-    assert after_error(error) == "look whether it was, before you repeat the command"
+    assert after_error(LINE, error) == "look whether it was, before you repeat the command"
 
 
 def test_the_hint_for_unavailable_server_requests_uses_an_older_revision() -> None:
     """Ours: this is FastMCP's message. Revision 2026-07-28 has no requests of the server."""
+    line = CommandLine(command="tools")
     said = "elicitation via server-initiated requests is unavailable on 2026-07-28 connections."
     keep = "it can ask only in revisions before 2026-07-28; use an older one with: gaia mcp"
-    assert after_failure("fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
+    assert after_failure(line, "fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
 
-    CommandLine.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
-    advised = after_failure("http://127.0.0.1:1/mcp", "ask", said, {})
+    line.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
+    advised = after_failure(line, "http://127.0.0.1:1/mcp", "ask", said, {})
     assert advised == f"{keep} add http://127.0.0.1:1/mcp --protocol 2025-11-25"
 
 
 def test_the_hint_for_a_refused_call_shows_the_parameters() -> None:
     """Ours: many servers report a missing file or record in this way."""
     advised = "check the arguments, or report it to its author; show its parameters: gaia mcp tools fs"
-    assert after_error(refused("tools/call", -32603, text="open /x: no such file or directory")) == advised
+    assert after_error(LINE, refused("tools/call", -32603, text="open /x: no such file or directory")) == advised
 
 
 def test_the_hint_for_a_server_of_sdk_version_1_installs_it() -> None:
@@ -281,7 +288,7 @@ def test_the_hint_for_a_server_of_sdk_version_1_installs_it() -> None:
         "cannot import name 'X' from 'mcp.server.session' (session.py)",
     ):
         ended = ServerExitedError("fs", "at its start", 1, f"a\nAttributeError: {words}", last_words=words)
-        assert hint_for(ended) == (
+        assert hint_for(LINE, ended) == (
             "it needs version 1 of the Python package mcp: install 'mcp<2', as in uvx --with 'mcp<2' PACKAGE"
         )
 
@@ -290,7 +297,7 @@ def test_an_import_error_of_another_package_gets_no_sdk_hint() -> None:
     """Ours: only the beginning of its name is that of the SDK."""
     words = "cannot import name 'helper' from 'mcp_server_git.util' (util.py)"
 
-    assert "mcp<2" not in hint_for(ServerExitedError("fs", "at its start", 1, f"a\n{words}", last_words=words))
+    assert "mcp<2" not in hint_for(LINE, ServerExitedError("fs", "at its start", 1, f"a\n{words}", last_words=words))
 
 
 def test_a_variable_of_an_entry_is_known_in_a_command_about_all_servers(gaia: Gaia) -> None:
@@ -374,21 +381,14 @@ def test_only_an_http_url_is_advised_to_be_opened() -> None:
 
     def hint(url: str) -> str:
         urls = [{"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"}]
-        return after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls}))
+        return after_error(LINE, PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls}))
 
     assert {url: hint(url) for url in hints} == hints
 
 
-@pytest.fixture
-def thinking() -> None:
-    """The typed line is `call s think`."""
-    CommandLine.begin("call", None)
-    CommandLine.words = ["gaia", "call", "s", "think"]
-
-
-@pytest.mark.usefixtures("thinking")
 def test_the_hint_for_missing_sampling_adds_a_program() -> None:
     """Ours: in the words of servers, which quote our refusal or look at the declared capabilities."""
+    line = CommandLine(["gaia", "call", "s", "think"], "call")
     for text, is_answered in (
         ("Error executing tool think: Method not found: sampling/createMessage", True),
         ("Client does not support sampling", True),
@@ -397,17 +397,17 @@ def test_the_hint_for_missing_sampling_adds_a_program() -> None:
         ("the sampling rate must be 44100", False),
     ):
         needed = PeerError("s", "tools/call", -32021, text, {"requiredCapabilities": {"sampling": {}}})
-        CommandLine.words = ["gaia", "call", "s", "think"]
-        assert (after_failure("s", "think", text, {}) == SAMPLED) is is_answered, text
-        assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered, text
-        CommandLine.words = ["gaia", "call", "s", "think", "--sample=model"]
-        assert after_failure("s", "think", text, {}) != SAMPLED, text
-        assert after_error(needed) == OWN, text
+        line.words = ["gaia", "call", "s", "think"]
+        assert (after_failure(line, "s", "think", text, {}) == SAMPLED) is is_answered, text
+        assert (after_error(line, PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered, text
+        line.words = ["gaia", "call", "s", "think", "--sample=model"]
+        assert after_failure(line, "s", "think", text, {}) != SAMPLED, text
+        assert after_error(line, needed) == OWN, text
 
 
-@pytest.mark.usefixtures("thinking")
 def test_a_sampling_program_is_advised_only_for_plain_sampling() -> None:
     """Spec: -32021 names the required capability. A program answers with text only."""
+    line = CommandLine(["gaia", "call", "s", "think"], "call")
     hints: list[tuple[object, str]] = [
         ({"requiredCapabilities": {"sampling": {}}}, SAMPLED),
         (
@@ -420,5 +420,5 @@ def test_a_sampling_program_is_advised_only_for_plain_sampling() -> None:
         ("sampling", OWN),
     ]
 
-    found = [(data, after_error(PeerError("s", "tools/call", -32021, "no", data))) for data, _ in hints]
+    found = [(data, after_error(line, PeerError("s", "tools/call", -32021, "no", data))) for data, _ in hints]
     assert found == hints

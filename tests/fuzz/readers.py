@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.cli.calls.tool_call import filled_uri
 from gaia_mcp.cli.checks.locked import _parsed as parsed_lock
 from gaia_mcp.cli.completion.answering import read_line
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.client.tools import read_tools
 from gaia_mcp.client.transports.stdio.launch import command_words
 from gaia_mcp.config.entries import read_entry
@@ -225,7 +226,9 @@ READERS = {
     "assignment": Reader(read_assignment, ["a=1", 'a:={"b": [1]}', "a=@file", "a.b=c=d", r"a\=b=c"]),
     "shell words": Reader(read_line, ["gaia mcp call a b 'c d' \"e $f\" g\\ h", "gaia mcp call a x=$'\\n'"]),
     "command line": Reader(lambda text: command_words("s", text, None), ["uvx 'a b' --c=\"d e\" f\\ g", "node x.js"]),
-    "template": Reader(lambda text: filled_uri("s", text, ["x=1", "y=a b"]), ["file:///{x}{?y*}", "a{+x}/{#y,x:3}"]),
+    "template": Reader(
+        lambda text: filled_uri(CommandLine(), "s", text, ["x=1", "y=a b"]), ["file:///{x}{?y*}", "a{+x}/{#y,x:3}"]
+    ),
 }  # fmt: skip
 
 

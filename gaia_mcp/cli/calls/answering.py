@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.invocation import Invocation
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.fleet.sampling import Sampler
     from gaia_mcp.fleet.session import Answerers
@@ -28,12 +29,14 @@ class Answering:
 
     def __init__(
         self,
+        screen: Screen,
         answers: Answers,
         *,
         declines: bool = False,
         roots: Sequence[dict[str, str]] = (),
         sampler: Sampler | None = None,
     ) -> None:
+        self._screen = screen
         self._answers = answers
         self._declines = declines
         self._roots = roots
@@ -48,6 +51,7 @@ class Answering:
         if invocation.sample is not None:
             sampler = _sampler(invocation.sample, invocation.timeout)
         return cls(
+            invocation.screen,
             read_answers(invocation.answer or (), invocation.answers),
             declines=invocation.decline,
             roots=[_root(path) for path in invocation.root or ()],
@@ -80,11 +84,10 @@ class Answering:
             self._sampler.close()
         if not self._answers.are_given:
             return
-        from gaia_mcp.cli.screen.output import remark
         from gaia_mcp.core.errors import UnansweredError
 
         if (error is None or isinstance(error, UnansweredError)) and (unused := self._answers.unused()):
-            remark(unused)
+            self._screen.remark(unused)
 
 
 def _root(path: str) -> dict[str, str]:

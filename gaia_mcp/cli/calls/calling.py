@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.calls.plan import planned
 from gaia_mcp.cli.grammar.model import ServerWords, with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.lines import CommandLine, program_name
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.core.errors import MCPError
@@ -69,16 +69,16 @@ def make_call(
     deadline, destination = invocation.deadline(), invocation.destination()
     answering = Answering.of(invocation)
     typed = invocation.typed(words)
-    plan = planned(
-        invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug, deadline=deadline
-    )
+    screen = invocation.screen
+    store = invocation.open_store_for(typed, has_item=True)
+    plan = planned(screen.line, store, typed, args, deadline)
     plan = plan._replace(entry=invocation.using(plan.entry))
     server, tool_name = plan.entry.name, plan.tool
     locked_tools = None
     if locked or lock_file is not None:
         from gaia_mcp.cli.checks.locked import LockedTools
 
-        locked_tools = LockedTools.wanted(locked, lock_file)
+        locked_tools = LockedTools.wanted(screen, locked, lock_file)
     if locked_tools is not None:
         locked_tools.contract(server)
 
@@ -92,7 +92,7 @@ def make_call(
         load_validator()
     with (
         answering,
-        SessionView(f"starting {server}") as view,
+        SessionView(screen, f"starting {server}") as view,
         connected(
             plan.entry,
             view,
@@ -105,14 +105,14 @@ def make_call(
         check_allowed(session, tool, locked_tools, read_only=read_only)
         if interactive:
             plan = ask_arguments(plan, tool, view)
-        arguments = typed_arguments(session, tool, plan, deadline)
-        if invocation.debug:
+        arguments = typed_arguments(screen, session, tool, plan, deadline)
+        if screen.debug:
             with suppress(PeerError):  # The call does not depend on it.
                 session.set_log_level("debug")
         view.rename(f"calling {server} {tool_name}")
-        result = called(session, tool, arguments, view.progressed)
+        result = called(screen.line, session, tool, arguments, view.progressed)
         view.hide()
-        check_structure(server, tool, result, deadline)
+        check_structure(screen, server, tool, result, deadline)
         # Printed before the server is stopped: the result need not wait for that.
 
         def hint_for(said: str) -> str:
@@ -123,6 +123,7 @@ def make_call(
                 return tasks
             place = _raised_at(session, tool_name) if is_agent else ""
             return after_failure(
+                screen.line,
                 server,
                 tool_name,
                 said,
@@ -132,7 +133,7 @@ def make_call(
                 is_logged=is_internal(said) and bool(_written(session, "")),
             )
 
-        show_result(server, tool_name, result, destination, session.masker, hint_for)
+        show_result(screen, server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE
 
 
@@ -172,9 +173,7 @@ def call_of(words: Sequence[str]) -> ParsedLine | None:
 
 
 def _run(line: ParsedLine, words: list[str]) -> int:
-    CommandLine.enter(words)
-    # The built-in hub serves the servers of this configuration file.
-    CommandLine.begin("call", Path(line.values["config"]) if "config" in line.values else None)
+    typed_line = CommandLine(words, program=program_name())
     with prestarted_for(line) as server:
         # Imported late, while the server is starting.
         from gaia_mcp.cli.invocation import Invocation, status_of_run
@@ -185,9 +184,8 @@ def _run(line: ParsedLine, words: list[str]) -> int:
         for name, kind in (("config", Path), ("output_dir", Path), ("timeout", float)):
             if name in given:
                 given[name] = kind(given[name])
-        invocation = Invocation(**given, after=line.after)
+        invocation = Invocation.of(typed_line, "call", given, line.after)
         return status_of_run(
-            "call",
             invocation,
             lambda: make_call(invocation, typed, args, read_only=read_only, prestarted=server),
         )
@@ -221,10 +219,11 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
             from gaia_mcp.cli.calls.answering import Answering
             from gaia_mcp.cli.invocation import Invocation
 
-            Answering.of(Invocation(**{name: call[name] for name in _ANSWERING if name in call}))
+            given = {name: call[name] for name in _ANSWERING if name in call}
+            Answering.of(Invocation.of(CommandLine(), "call", given))
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
-        entry = planned(store, typed, args).entry
+        entry = planned(CommandLine((), "call"), store, typed, args).entry
         if any(name in call for name in _OF_ENTRY):
             from gaia_mcp.cli.entries.targets import with_options
 

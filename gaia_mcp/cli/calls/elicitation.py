@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking import validation_errors
 from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
-from gaia_mcp.cli.lines import again, to_type
 from gaia_mcp.cli.refusals import address_lines, host_of, is_site
-from gaia_mcp.cli.screen.output import OutputMode, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import folded, on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import UnansweredError
@@ -43,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gaia_mcp.cli.calls.plan import Plan
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.client.tools import MCPTool
 
@@ -74,20 +74,21 @@ def answered(
     """The answer to an elicitation of `server`: from `answers` if they suffice, otherwise from a person if the command
     is `attended` and does not decline. Raises `UnansweredError`.
     """
+    screen = waiting.screen
     is_possible = attended and not declines and can_ask()
-    asked = _Asked(server, params, answers, is_possible)
+    asked = _Asked(screen.line, server, params, answers, is_possible)
     try:
         given = asked.by_url() if asked.is_url else asked.by_form()
     except UsageError as problem:
         raise UnansweredError(server, f"{asked.told}: {problem.message}", params, hint=problem.hint) from problem
     if given is not None or not is_possible:
         # The URL is opened elsewhere, so it must not be cut as a remark would be.
-        for line in asked.address if not OutputMode.quiet else ():
-            to_stderr(f"  {line}")
+        for line in asked.address if not screen.quiet else ():
+            screen.to_stderr(f"  {line}")
     if given is not None:
         return given
     if declines:
-        remark(f"server {server!r} {asked.told}: declined")
+        screen.remark(f"server {server!r} {asked.told}: declined")
         return DECLINED
     if not is_possible and asked.is_first:
         return DECLINED  # The error of the request contains the URL and the server's reason.
@@ -96,12 +97,13 @@ def answered(
     if waiting.is_leaving:
         return CANCELLED
     waiting.hide()
-    return _by_person(asked, asked_while(waiting))
+    return _by_person(screen, asked, asked_while(waiting))
 
 
 class _Asked(NamedTuple):
     """One elicitation."""
 
+    line: CommandLine
     server: str
     params: dict[str, Any]
     answers: Answers
@@ -182,13 +184,14 @@ class _Asked(NamedTuple):
         if self.is_url:
             host = self.site
             told = f"{self.told}, and to open {f'a URL on {host}' if host else 'an invalid URL'}; {NO_ANSWER}"
-            hint = again("once you have opened it, answer", "--answer", f"{host}=accept") if host else "use a terminal"
+            answer = ("--answer", f"{host}=accept")
+            hint = self.line.again("once you have opened it, answer", *answer) if host else "use a terminal"
             return UnansweredError(self.server, told, self.params, hint=hint)
         known = properties_of(self.schema)
         given = self.answers.content(self.schema) if self.answers.are_given else {}
         missing = missing_in(with_defaults(given, self.schema), self.schema)
         needed = f", and needs {', '.join(missing)}" if missing else ""
-        hint = again("answer it", *(self._words(missing or list(known)[:1]) or ("--answers", "{}")))
+        hint = self.line.again("answer it", *(self._words(missing or list(known)[:1]) or ("--answers", "{}")))
         return UnansweredError(self.server, f"{self.told}{needed}; {NO_ANSWER}", self.params, hint=hint)
 
     def _words(self, keys: Iterable[str]) -> list[str]:
@@ -202,51 +205,51 @@ class _Asked(NamedTuple):
         raise UnansweredError(self.server, told, self.params, hint="answer on a terminal, or report it to its author")
 
 
-def _by_person(asked: _Asked, ask: Ask) -> dict[str, Any]:
-    to_stderr(f"server {asked.server!r} asks: {asked.message}")
+def _by_person(screen: Screen, asked: _Asked, ask: Ask) -> dict[str, Any]:
+    screen.to_stderr(f"server {asked.server!r} asks: {asked.message}")
     for line in asked.address:
-        to_stderr(f"  {line}")
-    to_stderr("  (n declines, Ctrl-D cancels)")
+        screen.to_stderr(f"  {line}")
+    screen.to_stderr("  (n declines, Ctrl-D cancels)")
     try:
         if asked.is_url:
             question = "Have you opened it and finished there?" if asked.is_first else "Will you open it yourself?"
-            is_opened = _is_confirmed(question, ask, default=False)
+            is_opened = _is_confirmed(screen, question, ask, default=False)
             answer = ACCEPTED if is_opened else DECLINED
         else:
-            answer = _ask_form(asked, ask)
+            answer = _ask_form(screen, asked, ask)
     except (EOFError, KeyboardInterrupt) as left:
         # The cursor is still on the line of the question.
-        to_stderr("")
+        screen.to_stderr("")
         if isinstance(left, KeyboardInterrupt):
             raise
         answer = CANCELLED
     if answer in (DECLINED, CANCELLED):
-        to_stderr("  declined" if answer == DECLINED else "  cancelled")
+        screen.to_stderr("  declined" if answer == DECLINED else "  cancelled")
     return answer
 
 
-def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
+def _is_confirmed(screen: Screen, question: str, ask: Ask, *, default: bool) -> bool:
     while True:
         text = ask(f"{question} [{'Y/n' if default else 'y/N'}]").strip()
         if not text:
             return default
         if text.casefold() in TRUTHS:
             return TRUTHS[text.casefold()]
-        to_stderr(YES_OR_NO)
+        screen.to_stderr(YES_OR_NO)
 
 
-def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:
+def _ask_form(screen: Screen, asked: _Asked, ask: Ask) -> dict[str, Any]:
     fields = properties_of(asked.schema)
-    if not _is_confirmed("Answer?", ask, default=True):
+    if not _is_confirmed(screen, "Answer?", ask, default=True):
         return DECLINED
     required = required_of(asked.schema)
     if any(name not in required for name in fields):
-        to_stderr("  (Enter takes the default, - omits a field that is not required)")
+        screen.to_stderr("  (Enter takes the default, - omits a field that is not required)")
     # Fields with a given value are not asked for.
     content = asked.answers.content(asked.schema) if asked.answers.are_given else {}
     for name, field in fields.items():
         if name not in content:
-            value = ask_value(name, field, asked.schema, ask, is_required=name in required)
+            value = ask_value(screen, name, field, asked.schema, ask, is_required=name in required)
             if value is not None:
                 content[name] = value
     return {**ACCEPTED, "content": content}
@@ -262,7 +265,7 @@ def asked_while(waiting: Waiting) -> Ask:
 
     def ask(question: str) -> str:
         """Raises `EOFError` at Ctrl-D, and when the command is ending: input typed after that belongs to the shell."""
-        to_stderr(f"{question}: ", end="")
+        waiting.screen.to_stderr(f"{question}: ", end="")
         # `select` supports terminals everywhere but on Windows. This may run in a thread, which no signal interrupts.
         while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
             continue
@@ -274,7 +277,9 @@ def asked_while(waiting: Waiting) -> Ask:
     return ask
 
 
-def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True) -> Any:
+def ask_value(
+    screen: Screen, name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True
+) -> Any:
     """The value of a property with the schema `field`, a part of `root`; None if the property is omitted.
 
     An empty line selects the default of a required property, and of an optional one only if `takes_default`; then `-`
@@ -299,22 +304,22 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             if not is_required:
                 return None
             if held is None:
-                to_stderr("  an answer is required")
+                screen.to_stderr("  an answer is required")
                 continue
         if not is_text(text):
-            to_stderr("  not UTF-8")
+            screen.to_stderr("  not UTF-8")
             continue
         try:
             value = _read(text, field, root)
             problems = validation_errors({**definitions_of(root), **field}, value)
         except RepeatedKeyError as problem:
-            to_stderr(f"  it {one_line(str(problem), 300)}")
+            screen.to_stderr(f"  it {one_line(str(problem), 300)}")
             continue
         except SchemaError:
             return value
         if not problems:
             return value
-        to_stderr(YES_OR_NO if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
+        screen.to_stderr(YES_OR_NO if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
 
 
 def _choices(field: dict[str, Any], root: Any) -> str:
@@ -353,31 +358,34 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
 
     Raises `UsageError` as `read_words` does, and `Abort` at Ctrl-D.
     """
+    screen = waiting.screen
     server, schema = plan.entry.name, tool.input_schema
     known, needed = properties_of(schema), needed_of(schema)
-    given = read_words(server, tool.name, plan.words, schema)
+    given = read_words(screen.line, server, tool.name, plan.words, schema)
     taken = {*plan.base, *(given.base or ()), *(key for key, _, _ in given.assignments)}
     asked: dict[str, Any] = {}
     waiting.hide()
     ask = asked_while(waiting)
     for line in folded(one_line(signature(tool.name, schema), 1000)):
-        to_stderr(line)
+        screen.to_stderr(line)
     try:
         for key in [*needed, *(key for key in known if key not in needed)]:
             if key not in taken:
-                value = ask_value(key, known.get(key), schema, ask, is_required=key in needed, takes_default=False)
+                value = ask_value(
+                    screen, key, known.get(key), schema, ask, is_required=key in needed, takes_default=False
+                )
                 if value is not None:
                     asked[key] = value
     except EOFError:
         # The cursor is still on the line of the question.
-        to_stderr("")
-        remark(f"{tool.name!r} was not called")
+        screen.to_stderr("")
+        screen.remark(f"{tool.name!r} was not called")
         import typer
 
         raise typer.Abort from None
     if asked:
         words = [*plan.words, *(_as_word(key, value) for key, value in asked.items())]
-        remark(f"the same command without prompts: {to_type('call', server, tool.name, *words)}")
+        screen.remark(f"the same command without prompts: {screen.line.to_type('call', server, tool.name, *words)}")
     return plan._replace(base={**plan.base, **asked})
 
 

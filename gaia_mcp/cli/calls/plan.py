@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import CommandLine, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ServerUnknownError
 from gaia_mcp.core.files import read_rest, read_typed
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gaia_mcp.cli.grammar.model import ServerWords
+    from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.core.deadline import Deadline
@@ -75,17 +75,17 @@ class Plan(NamedTuple):
 
 
 def planned(
-    store: ConfigStore, typed: ServerWords, args: str | None, *, debug: bool = False, deadline: Deadline | None = None
+    line: CommandLine, store: ConfigStore, typed: ServerWords, args: str | None, deadline: Deadline | None = None
 ) -> Plan:
     """The call that `NAME TOOL [ARG...]` and `--args` describe; also `NAME.TOOL [ARG...]`, and `TOOL [ARG...] --
     COMMAND [ARG...]`.
 
     Raises `UsageError`, and as `find_server` does.
     """
-    entry, tool, given = _split(store, typed, debug=debug)
-    CommandLine.uses(entry)
+    entry, tool, given = _split(line, store, typed)
+    line.uses(entry)
     check_utf8((tool, *given))
-    read = check_words(entry, tool, given)
+    read = check_words(line, entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object cannot be used together", hint="leave --args out")
     return Plan(entry, tool, given, base_arguments(args, deadline), args is not None and args.startswith(("@", "-")))
@@ -112,12 +112,12 @@ def text_arguments(words: Sequence[str]) -> dict[str, Any]:
     return typed(given.assignments, {}, given.base)
 
 
-def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[ServerEntry, str, list[str]]:
+def _split(line: CommandLine, store: ConfigStore, typed: ServerWords) -> tuple[ServerEntry, str, list[str]]:
     """Returns the server, the tool and the arguments."""
     servers = store.names()
     first, *rest = typed.words
     if first.startswith("-") and first not in servers:
-        raise option_unknown(first)
+        raise option_unknown(line, first)
     if first in servers and not typed.has_command(servers):
         # The usual case: nothing more is loaded.
         entry = store.entry(first)
@@ -125,18 +125,20 @@ def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[Serv
         from gaia_mcp.cli.entries.targets import find_entry, find_server, tool_of
 
         if not typed.has_command(servers) and (parts := tool_of(first, servers)) is not None:
-            return find_entry(store, parts[0], debug=debug), parts[1], rest
+            return find_entry(store, parts[0]), parts[1], rest
         try:
-            entry, rest = find_server(store, typed, debug=debug)
+            entry, rest = find_server(line, store, typed)
         except ServerUnknownError:
             server, dot, _ = first.partition(".")
             if dot and (not rest or "=" in rest[0]):
                 raise store.unknown(server) from None
             raise
     if not rest:
-        raise UsageError(f"no tool of {entry.name!r} given", hint=f"see its tools with: {to_type('tools', entry.name)}")
+        raise UsageError(
+            f"no tool of {entry.name!r} given", hint=f"see its tools with: {line.to_type('tools', entry.name)}"
+        )
     if rest[0].startswith("-"):
-        raise option_unknown(rest[0])
+        raise option_unknown(line, rest[0])
     return entry, rest[0], rest[1:]
 
 
@@ -187,10 +189,10 @@ def check_utf8(words: Iterable[str]) -> None:
             raise UsageError(f"'{shown}' is not UTF-8", hint="type it in UTF-8, or encode it, for instance with base64")
 
 
-def check_no_option(word: str) -> None:
+def check_no_option(line: CommandLine, word: str) -> None:
     """Raises `UsageError` for an option where a name is expected."""
     if word.startswith("-"):
-        raise option_unknown(word)
+        raise option_unknown(line, word)
 
 
 def read_given(words: Sequence[str]) -> Given:
@@ -201,7 +203,7 @@ def read_given(words: Sequence[str]) -> Given:
         raise syntax_error(problem) from None
 
 
-def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
+def check_words(line: CommandLine, entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
     """The arguments in `words`, as far as they can be read without the schema. Raises `UsageError`."""
     try:
         given = read_arguments(words)
@@ -210,23 +212,23 @@ def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
                 read_json(value, key)
         return given
     except NoKeyError as problem:
-        raise _without_key(str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
+        raise _without_key(line, str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
     except OptionUnknownError as problem:
-        raise option_unknown(problem.option) from None
+        raise option_unknown(line, problem.option) from None
     except ArgumentSyntaxError as problem:
         raise syntax_error(problem) from None
 
 
-def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
+def read_words(line: CommandLine, server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
     """The arguments in `words`, read with the schema of their tool. Raises `UsageError`."""
     try:
         return read_arguments(words, schema)
     except NoKeyError as problem:
-        raise _without_key(str(problem), server, tool, words, schema) from None
+        raise _without_key(line, str(problem), server, tool, words, schema) from None
     except OptionUnknownError as problem:
-        raise option_unknown(problem.option, server, tool, schema) from None
+        raise option_unknown(line, problem.option, server, tool, schema) from None
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint=_how_to_see(server, tool)) from None
+        raise UsageError(str(problem), hint=_how_to_see(line, server, tool)) from None
 
 
 def syntax_error(problem: ArgumentSyntaxError) -> UsageError:
@@ -234,32 +236,34 @@ def syntax_error(problem: ArgumentSyntaxError) -> UsageError:
     return UsageError(str(problem), hint=HOW_TO_QUOTE if isinstance(problem, NotJSONError) else HOW_TO_WRITE)
 
 
-def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
+def option_unknown(line: CommandLine, option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
     """The error for an option that the command does not have, and that is not an argument of `tool`, if `tool` is
     given.
     """
     from gaia_mcp.cli.grammar.parsing import PROGRAM
     from gaia_mcp.core.names import near_misses
 
-    command = CommandLine.command or "call"
+    command = line.command or "call"
     ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
     # The dashes are common to all options, and would make every name similar.
     close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])
     meant = f"did you mean {' or '.join(repr(f'{DASHES}{name}') for name in close)}?" if close else ""
     if not tool:
-        return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type(command, more='--help')}")
+        return UsageError(f"no such option: {option}", hint=meant or f"see: {line.to_type(command, more='--help')}")
     problem = f"no such option: {option}, and tool {tool!r} of {server!r} has no such argument"
-    return UsageError(problem, hint=meant or _how_to_see(server, tool))
+    return UsageError(problem, hint=meant or _how_to_see(line, server, tool))
 
 
-def _without_key(problem: str, server: str, tool: str, words: Sequence[str], schema: Any) -> UsageError:
+def _without_key(
+    line: CommandLine, problem: str, server: str, tool: str, words: Sequence[str], schema: Any
+) -> UsageError:
     from gaia_mcp.toolspec.describe import signature
 
     if schema is None:
-        return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")
+        return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {line.to_type('tools', server)}")
     problem = f"{problem}; the tool is {signature(tool, schema, SIGNATURE_CHARS)}"
     keyed = _with_keys(words, schema)
-    return UsageError(problem, hint=f"write: {to_type('call', server, tool, *keyed)}" if keyed else HOW_TO_WRITE)
+    return UsageError(problem, hint=f"write: {line.to_type('call', server, tool, *keyed)}" if keyed else HOW_TO_WRITE)
 
 
 def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
@@ -296,8 +300,8 @@ def _seen_schema(entry: ServerEntry, tool: str) -> Any:
     return next((each.get("inputSchema") for each in tools if each["name"] == tool), None)
 
 
-def _how_to_see(server: str, tool: str) -> str:
-    return f"show its parameters: {to_type('call', server, tool, more='--help')}"
+def _how_to_see(line: CommandLine, server: str, tool: str) -> str:
+    return f"show its parameters: {line.to_type('call', server, tool, more='--help')}"
 
 
 class Answers:

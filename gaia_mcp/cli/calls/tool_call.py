@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking import structure_problem, validation_errors
 from gaia_mcp.cli.calls.plan import Plan, read_words, text_arguments, typed
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
 from gaia_mcp.core.names import did_you_mean
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.core.deadline import Deadline
@@ -71,16 +71,20 @@ def check_allowed(session: Session, tool: MCPTool, locked_tools: LockedTools | N
         )
 
 
-def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None) -> dict[str, Any]:
+def typed_arguments(
+    screen: Screen, session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None
+) -> dict[str, Any]:
     """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
     schema, server = tool.input_schema, session.entry.name
     try:
-        given = read_words(server, tool.name, plan.words, schema)
+        given = read_words(screen.line, server, tool.name, plan.words, schema)
         arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})}, deadline)
-        arguments = checked_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
+        arguments = checked_arguments(
+            screen.line, server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read
+        )
     except SchemaError as problem:
         which = f"the input schema of {tool.name!r} of server {server!r}"
-        remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
+        screen.remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
         return arguments
     except (ArgumentsError, UsageError):
         # The hint refers to the tool's help page, which reads the cache.
@@ -88,12 +92,16 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
         raise
     if unknown := unknown_names(schema, arguments):
         # They are sent: some tools accept arguments that their schema does not mention.
-        remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
+        screen.remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
     return arguments
 
 
 def called(
-    session: Session, tool: MCPTool, arguments: dict[str, Any], on_progress: Callable[[Progressed], None] | None = None
+    line: CommandLine,
+    session: Session,
+    tool: MCPTool,
+    arguments: dict[str, Any],
+    on_progress: Callable[[Progressed], None] | None = None,
 ) -> dict[str, Any]:
     """The tool's result. Raises as the session's requests do."""
     try:
@@ -104,14 +112,16 @@ def called(
         if error.code == METHOD_NOT_FOUND:
             error.hint = about_tasks(tool.definition)
         elif error.code == INVALID_PARAMS:
-            error.hint = after_failure(error.server, tool.name, error.text, tool.input_schema)
+            error.hint = after_failure(line, error.server, tool.name, error.text, tool.input_schema)
         raise
 
 
-def check_structure(server: str, tool: MCPTool, result: dict[str, Any], deadline: Deadline | None) -> None:
+def check_structure(
+    screen: Screen, server: str, tool: MCPTool, result: dict[str, Any], deadline: Deadline | None
+) -> None:
     """Print a remark if a result does not match the tool's output schema. The result is printed in any case."""
     if problem := structure_problem(server, tool.name, tool.output_schema, result, deadline):
-        remark(problem)
+        screen.remark(problem)
 
 
 # The limit for the error and its hint together, with the lines broken as on a usual terminal.
@@ -121,6 +131,7 @@ PROBLEM_CHARS, GIVEN_CHARS = 80, 60
 
 
 def checked_arguments(
+    line: CommandLine,
     server: str,
     tool: str,
     schema: Any,
@@ -139,7 +150,7 @@ def checked_arguments(
         arguments, found = _completed(schema, arguments, deadline)
     except ExternalReferenceError as elsewhere:
         problem = f"cannot be checked against its input schema: {elsewhere}"
-        raise ArgumentsError(server, tool, [problem], hint=_schema_hint(server)) from elsewhere
+        raise ArgumentsError(server, tool, [problem], hint=_schema_hint(line, server)) from elsewhere
     problems = problems_in(found, schema, arguments)
     if not problems:
         return arguments
@@ -148,7 +159,7 @@ def checked_arguments(
     whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
     # The signature gets the lines that the problems leave.
     lines = 1 if len(whole) > LINE_CHARS else LINES - 1
-    hint = _members_hint(found, schema, lines) or _signature_hint(server, tool, schema, lines)
+    hint = _members_hint(found, schema, lines) or _signature_hint(line, server, tool, schema, lines)
     left = LINES - max(1, -(-len(f"hint: {hint}") // LINE_CHARS))
     excess = len(whole) - max(1, left) * LINE_CHARS
     shown = _without(problems_shown, excess)
@@ -172,8 +183,8 @@ def _completed(
     return (completed, left) if len(left) < len(found) else (arguments, found)
 
 
-def _schema_hint(server: str) -> str:
-    return f"see the schema with: {to_type('tools', server, more='--schema')}"
+def _schema_hint(line: CommandLine, server: str) -> str:
+    return f"see the schema with: {line.to_type('tools', server, more='--schema')}"
 
 
 def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> str:
@@ -189,7 +200,7 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
     return hint if hint.endswith("}") and len(hint) <= lines * LINE_CHARS - len("hint: ") else ""
 
 
-def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
+def _signature_hint(line: CommandLine, server: str, tool: str, schema: Any, lines: int) -> str:
     """The tool's signature in at most `lines` lines; if it is cut, followed by the command for the tool's help page."""
     from gaia_mcp.toolspec.describe import signature
 
@@ -197,7 +208,7 @@ def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
     room = lines * LINE_CHARS - len("hint: ") - len(begun)
     if len(whole := signature(tool, schema)) <= room:
         return begun + whole
-    see = f"; see: {to_type('call', server, tool, more='--help')}"
+    see = f"; see: {line.to_type('call', server, tool, more='--help')}"
     return begun + signature(tool, schema, room - len(see)) + see
 
 
@@ -281,7 +292,7 @@ def _list(part: dict[str, Any], keyword: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def read_resource(session: Session, uri: str) -> dict[str, Any]:
+def read_resource(line: CommandLine, session: Session, uri: str) -> dict[str, Any]:
     """The contents of the resource `uri`. Raises `FeatureUnknownError` if the server has no such resource, and as
     `Session.read` does.
     """
@@ -289,7 +300,7 @@ def read_resource(session: Session, uri: str) -> dict[str, Any]:
     try:
         return session.read(uri)
     except NotSupportedError as error:
-        hint = f"it has no resources; see its tools with: {to_type('tools', server)}"
+        hint = f"it has no resources; see its tools with: {line.to_type('tools', server)}"
         raise FeatureUnknownError(server, "resource", uri, suggestion=hint) from error
     except PeerError as error:
         error.hint = _suggestion(session.entry, uri)
@@ -305,7 +316,7 @@ def _suggestion(entry: ServerEntry, uri: str) -> str:
     return did_you_mean(uri, [one["uri"] for one in known if isinstance(one.get("uri"), str) and one["uri"] != uri])
 
 
-def filled_uri(server: str, uri: str, words: list[str]) -> str:
+def filled_uri(line: CommandLine, server: str, uri: str, words: list[str]) -> str:
     """Expand `uri`, a template of `server`, with the values that `words` assign to its variables.
 
     Raises `UsageError` for a missing variable, and for one that the template does not have.
@@ -319,7 +330,7 @@ def filled_uri(server: str, uri: str, words: list[str]) -> str:
         template = URITemplate(uri)
         filled: str = template.expand(given)
     except ValueError as problem:
-        hint = f"see its templates with: {to_type('resources', server)}"
+        hint = f"see its templates with: {line.to_type('resources', server)}"
         raise UsageError(f"{uri!r} is not a template: {problem}", hint=hint) from None
     known = list(template.variable_names)
     missing = [name for name in known if name not in given]

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.screen.output import OutputMode, is_read, print_event, print_line, remark
 from gaia_mcp.core.errors import DeadlineError, NotSupportedError, PeerError
 from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.fleet.session import Session
     from gaia_mcp.protocol.events import Change
@@ -34,7 +34,10 @@ MAX_MESSAGES = 1000
 class Watcher:
     """Subscribes to the changes of one server, and prints each change, log message and restart."""
 
-    def __init__(self, session: Session, notifications: Notifications, *, shows_text: bool, restarts: bool) -> None:
+    def __init__(
+        self, screen: Screen, session: Session, notifications: Notifications, *, shows_text: bool, restarts: bool
+    ) -> None:
+        self._screen = screen
         self._session = session
         self._notifications = notifications
         self._shows_text = shows_text
@@ -59,7 +62,7 @@ class Watcher:
         try:
             session.set_log_level(level)
         except PeerError as error:
-            remark(f"{error.message}; its log messages may be of other levels")
+            self._screen.remark(f"{error.message}; its log messages may be of other levels")
         self._lists = {kind: self._listed(kind) for kind in kinds}
         for uri in uris:
             session.subscribe(uri)
@@ -71,7 +74,7 @@ class Watcher:
         Raises as a session's requests do when the connection is lost.
         """
         try:
-            while is_read() and not (deadline is not None and deadline.expired):
+            while self._screen.is_read() and not (deadline is not None and deadline.expired):
                 seconds = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline.remaining())
                 notification = self._notifications.next(seconds)
                 if notification is not None:
@@ -88,7 +91,7 @@ class Watcher:
             return
         time.sleep(RESTART_PAUSE_SECONDS)
         self._session.open()
-        _print(time.time(), "restarted", "restarted", {})
+        self._print(time.time(), "restarted", "restarted", {})
         for kind in self._lists:
             self._show_list(kind, time.time(), only_if_different=True)
 
@@ -97,13 +100,13 @@ class Watcher:
         if isinstance(event, Logged):
             text = event.data if isinstance(event.data, str) else json.dumps(event.data, ensure_ascii=False)
             facts = {"level": event.level, "logger": event.logger, "data": event.data}
-            _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
+            self._print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
         elif isinstance(event, NotGranted):
             self._not_granted.add(event.kind)
             name = self._session.entry.name
-            remark(f"server {name!r} declares listChanged for its {event.kind}, but does not send it")
+            self._screen.remark(f"server {name!r} declares listChanged for its {event.kind}, but does not send it")
         elif isinstance(event, SubscriptionEnded):
-            _print(moment, "subscription-ended", f"no longer subscribed to {event.uri}", {"uri": event.uri})
+            self._print(moment, "subscription-ended", f"no longer subscribed to {event.uri}", {"uri": event.uri})
         elif isinstance(event, ResourceUpdated):
             self._show_resource(event.uri, moment)
         elif self._session.is_connected():
@@ -122,22 +125,22 @@ class Watcher:
             return
         signs = zip("+-~", changes.values(), strict=True)
         words = [f"{sign}{name}" for sign, names in signs for name in names]
-        _print(moment, "list-changed", f"{kind}: {' '.join(words) or 'as before'}", {"kind": kind, **changes})
+        self._print(moment, "list-changed", f"{kind}: {' '.join(words) or 'as before'}", {"kind": kind, **changes})
 
     def _show_resource(self, uri: str, moment: float) -> None:
         facts = {"uri": uri}
         if not (self._shows_text and self._session.is_connected()):
-            _print(moment, "resource-updated", f"{uri} has changed", facts)
+            self._print(moment, "resource-updated", f"{uri} has changed", facts)
             return
         try:
             contents = self._session.read(uri)["contents"]
         except PeerError as error:
-            remark(error.message)  # The resource may have been removed again; watching continues.
+            self._screen.remark(error.message)  # The resource may have been removed again; watching continues.
             contents = []
         texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
-        _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
-        for text in () if OutputMode.as_json else texts:
-            print_line(text.removesuffix("\n"))
+        self._print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
+        for text in () if self._screen.as_json else texts:
+            self._screen.print_line(text.removesuffix("\n"))
 
     def _listed(self, kind: str) -> dict[str, Any]:
         session = self._session
@@ -147,13 +150,12 @@ class Watcher:
             return {prompt["name"]: prompt for prompt in session.prompts()}
         return {resource["uri"]: resource for resource in session.resources()}
 
-
-def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
-    when = datetime.fromtimestamp(moment, UTC)
-    if OutputMode.as_json:
-        print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
-    else:
-        print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
+    def _print(self, moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
+        when = datetime.fromtimestamp(moment, UTC)
+        if self._screen.as_json:
+            self._screen.print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
+        else:
+            self._screen.print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
 
 
 class Notification(NamedTuple):

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import counted, error_object, print_line
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
 from gaia_mcp.storage.json_files import parse_object
@@ -32,6 +31,8 @@ from gaia_mcp.toolspec.contract import (
 from gaia_mcp.toolspec.poisoning import UNUSUAL
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.core.errors import ContractError, MCPError
     from gaia_mcp.fleet.parallel import Result
@@ -48,12 +49,13 @@ _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
 class LockedTools:
     """The tools of each server in a lock file."""
 
-    def __init__(self, path: Path, servers: Mapping[str, LockedServer]) -> None:
+    def __init__(self, screen: Screen, path: Path, servers: Mapping[str, LockedServer]) -> None:
         self.path = path
+        self._screen = screen
         self._servers = servers
 
     @classmethod
-    def wanted(cls, is_locked: bool, path: Path | None) -> LockedTools | None:
+    def wanted(cls, screen: Screen, is_locked: bool, path: Path | None) -> LockedTools | None:
         """The locked tools, if `--locked` is given, or `--lock-file`, which implies it; None without these options.
 
         Raises `ConfigFileError` for a file that does not exist, or is invalid.
@@ -64,8 +66,10 @@ class LockedTools:
         where = lock_path(path)
         servers = read_lock(where)
         if servers is None:
-            raise ConfigFileError(where, "does not exist", hint=f"create it with: {to_type('lock', more='NAME...')}")
-        return cls(where, servers)
+            raise ConfigFileError(
+                where, "does not exist", hint=f"create it with: {screen.line.to_type('lock', more='NAME...')}"
+            )
+        return cls(screen, where, servers)
 
     @property
     def contracts(self) -> dict[str, Contract]:
@@ -82,28 +86,27 @@ class LockedTools:
         """The error for a server that was never locked."""
         from gaia_mcp.core.errors import ContractError
 
-        hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
+        hint = f"approve its tools: {self._screen.line.to_type('lock', server, more=_named(self.path))}"
         return ContractError(server, f"is not in {self.path}", hint=hint)
 
     def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
         """Raises `ContractError` unless `tools` match the locked tools exactly."""
         if changes := differences(self.contract(server), contract_now(server, tools)):
-            raise changed(server, changes, self.path)
+            raise changed(self._screen.line, server, changes, self.path)
 
     def check_tool(self, server: str, tool: MCPTool) -> None:
         """Raises `ContractError` unless this tool matches its locked definition, and prints the difference to stderr.
 
         Other tools of the server may have changed.
         """
-        from gaia_mcp.cli.screen.output import to_stderr
         from gaia_mcp.toolspec.contract import tool_difference
 
         now = contract_now(server, [tool])[tool.name]
         change = tool_difference(tool.name, self.contract(server).get(tool.name), now)
         if change is not None:
             for line in as_lines(as_objects([change])):
-                to_stderr(line)
-            raise changed(server, [change], self.path)
+                self._screen.to_stderr(line)
+            raise changed(self._screen.line, server, [change], self.path)
 
 
 def lock_path(path: Path | None) -> Path:
@@ -122,12 +125,12 @@ def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
         raise RemoteProtocolError(server, f"has a tool that cannot be locked: {problem}") from problem
 
 
-def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
+def changed(line: CommandLine, server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
     """The error for tools that do not match their locked definitions."""
     from gaia_mcp.core.errors import ContractError
 
     summary = ", ".join(map(str, changes))
-    again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())
+    again = line.to_type("lock", server, more=f"--update {_named(path)}".rstrip())
     hint = f"review the changes; to approve them: {again}"
     return ContractError(server, f"does not match {path}: {summary}", as_objects(changes), hint=hint)
 
@@ -170,38 +173,40 @@ def outcome_of(result: Result, before: LockedServer | None, *, update: bool) -> 
     return Outcome(result, ("approved" if update else "changed") if changes else "unchanged", changes)
 
 
-def error_of(outcome: Outcome, path: Path) -> MCPError | None:
+def error_of(line: CommandLine, outcome: Outcome, path: Path) -> MCPError | None:
     """The error for a server that does not match its locked contract; None if it matches."""
     if outcome.what == "changed":
-        return changed(outcome.result.entry.name, outcome.changes, path)
+        return changed(line, outcome.result.entry.name, outcome.changes, path)
     return outcome.result.error
 
 
-def print_outcome(outcome: Outcome, path: Path) -> None:
+def print_outcome(screen: Screen, outcome: Outcome, path: Path) -> None:
     """Print the outcome for a server; a failure is reported as an error instead."""
     name = outcome.result.entry.name
     if outcome.what in ("locked", "unchanged"):
         tools = counted(len(outcome.result.value.contract), "tool")
-        print_line(
+        screen.print_line(
             f"locked {name!r} in {path}: {tools}"
             if outcome.what == "locked"
             else f"{name!r} is unchanged since it was locked: {tools}"
         )
     elif outcome.what != "failed":
-        print_line(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
+        screen.print_line(
+            f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":")
+        )
         for line in as_lines(as_objects(outcome.changes)):
-            print_line(f"  {line}")
+            screen.print_line(f"  {line}")
 
 
-def outcome_object(outcome: Outcome, path: Path) -> dict[str, Any]:
+def outcome_object(screen: Screen, outcome: Outcome, path: Path) -> dict[str, Any]:
     """The outcome for a server in its JSON form."""
     shown: dict[str, Any] = {"name": outcome.result.entry.name, "outcome": outcome.what}
     if outcome.what != "failed":
         shown["tools"] = len(outcome.result.value.contract)
     if outcome.changes:
         shown["changes"] = as_objects(outcome.changes)
-    if (error := error_of(outcome, path)) is not None:
-        shown["error"] = {key: value for key, value in error_object(error).items() if key != "changes"}
+    if (error := error_of(screen.line, outcome, path)) is not None:
+        shown["error"] = {key: value for key, value in screen.error_object(error).items() if key != "changes"}
     return shown
 
 

@@ -12,18 +12,21 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import counted, error_object, print_line, remark
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.storage.output_files import append_to_file, put_file
 from gaia_mcp.text.safe import clean, encodable, escape, one_line
 from gaia_mcp.toolspec.contract import as_lines
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
@@ -89,7 +92,7 @@ class Report:
             return ExitStatus.TOOL_FAILED
         return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
 
-    def error(self) -> MCPError | None:
+    def error(self, line: CommandLine) -> MCPError | None:
         """The failures as one error, or None."""
         if not self.failures:
             return None
@@ -99,7 +102,7 @@ class Report:
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
         # A failure reported by a tool may be caused by the arguments.
-        by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
+        by_hand = f"try it by hand: {line.to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.is_call else "report it to its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
@@ -109,7 +112,7 @@ class Report:
         if self.on_check is not None:
             self.on_check(check)
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self, screen: Screen) -> dict[str, Any]:
         """The report in its JSON form."""
         shown = []
         for check in self.checks:
@@ -120,7 +123,7 @@ class Report:
                 "detail": check.detail,
             }
             if check.error is not None:
-                row["error"] = error_object(check.error)
+                row["error"] = screen.error_object(check.error)
             shown.append(row)
         return {"name": self.server, "ok": not self.failures, "checks": shown, "skipped": self.skipped}
 
@@ -130,41 +133,41 @@ def untried(error: MCPError) -> Check:
     return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
 
 
-def print_report(report: Report, *, only_failures: bool = False) -> None:
+def print_report(screen: Screen, report: Report, *, only_failures: bool = False) -> None:
     """Print the checks of a server under its name; with `only_failures` nothing for a server that passed."""
     shown = report.failures if only_failures else report.checks
     if shown or not only_failures:
-        print_line(report.server)
+        screen.print_line(report.server)
     for item in shown:
-        print_check(item)
+        print_check(screen, item)
     if not only_failures:
-        print_skipped(report)
+        print_skipped(screen, report)
 
 
-def print_skipped(report: Report) -> None:
+def print_skipped(screen: Screen, report: Report) -> None:
     """Print a line with the checks that were skipped, if there are any."""
     if report.skipped:
         for line in broken(f"  skip  {', '.join(report.skipped)}", sys.stdout):
-            print_line(fitted(line))
+            screen.print_line(fitted(line))
 
 
-def print_check(item: Check) -> None:
+def print_check(screen: Screen, item: Check) -> None:
     """Print a line for a check, and below it the details that do not fit."""
     row = [f"  {item.outcome:<4}", item.name, f"{item.seconds:7.3f} s", item.detail]
     line, *rest = fitting(WIDTHS, names=2, spare=(2, 3)).lines(row)
-    print_line(line, _COLOURS[item.outcome])
+    screen.print_line(line, _COLOURS[item.outcome])
     for more in rest:
-        print_line(more)
+        screen.print_line(more)
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # Failures are reported in full at the end. Warnings appear only here, so they are complete even on a narrow
     # terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")
     for more in below:
-        print_line(f"        {more}")
+        screen.print_line(f"        {more}")
 
 
-def junit_xml(reports: Sequence[Report]) -> bytes:
+def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
     """A `testsuites` document: a suite for each server, a case for each check, times in seconds."""
     root = ElementTree.Element("testsuites", name="gaia mcp test-client")
     for report in reports:
@@ -185,7 +188,7 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
             )
             if check in report.failures:
                 failure = ElementTree.SubElement(case, "failure", message=check.detail)
-                failure.text = "\n".join(_explained(check))
+                failure.text = "\n".join(_explained(line, check))
             elif check.detail:
                 ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {check.detail}"
         for name in report.skipped:
@@ -206,20 +209,20 @@ def _xml_text(text: str) -> str:
     return re.sub(_NOT_XML, lambda found: escape(found[0]), encodable(clean(text)))
 
 
-def _explained(check: Check) -> list[str]:
+def _explained(line: CommandLine, check: Check) -> list[str]:
     """The lines below a failure: the changes of locked tools, and the hint."""
     if check.error is None:
         return [check.detail]
-    return [*as_lines(check.error.facts.get("changes", ())), hint_for(check.error)]
+    return [*as_lines(check.error.facts.get("changes", ())), hint_for(line, check.error)]
 
 
-def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
+def write_junit(line: CommandLine, path: Path, reports: list[Report]) -> MCPError | None:
     """Write the reports to a file. Returns an error about the file rather than raising it, because the checks must
     still be printed.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        put_file(path, junit_xml(reports))
+        put_file(path, junit_xml(line, reports))
     except OSError as problem:
         hint = "choose another file with --junit FILE"
         return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
@@ -234,7 +237,9 @@ def summary_line(reports: Sequence[Report], seconds: float) -> str:
     return f"{passed} of {counted(len(reports), 'server')} passed, {seconds:.1f} s{noted}"
 
 
-def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ) -> None:
+def append_step_summary(
+    screen: Screen, reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ
+) -> None:
     """Append the reports to GitHub's step summary, if there is one. A failure is only a remark, because the checks
     count.
     """
@@ -244,7 +249,7 @@ def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapp
     try:
         append_to_file(Path(name), as_markdown(reports, seconds).encode("utf-8", "backslashreplace"))
     except OSError as problem:
-        remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
+        screen.remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
 
 
 def as_markdown(reports: Sequence[Report], seconds: float) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.asking import Call
 from gaia_mcp.checking import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
-from gaia_mcp.cli.screen.output import OutputMode, counted, fail_with, print_json, print_line
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.core.content import NotJSONError
 from gaia_mcp.core.errors import AgentError, HandlerError
 from gaia_mcp.server.provider import RequestError, ResultError
@@ -20,6 +20,7 @@ from gaia_mcp.toolspec.describe import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.serving.gate import Gate
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import CheckedProvider, Provider
@@ -44,7 +45,7 @@ _LISTS = (
 )
 
 
-def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
+def check_serving(screen: Screen, target: str, order: Mapping[str, Any], gate: Gate) -> None:
     """Load an agent or handlers, configured by `order`, and print what `gate` lets through. Output of their code goes
     to stderr.
 
@@ -52,33 +53,33 @@ def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
     """
     gate.check_locked(target)
     with _printing_to_stderr():
-        provider, error = _loaded(target, order)
+        provider, error = _loaded(screen, target, order)
         served = gate.of_one(target, provider)
         info = served.describe().info
         lists = {one.name: _items(served, one) for one in _LISTS}
         unreadable = _resource_problems(target, provider, lists["resources"]) if lists["resources"] else []
         served.close()
     problems = [*provider.problems, *_schema_problems(lists["tools"]), *unreadable]
-    if OutputMode.as_json:
-        print_json({"server": info, **lists, "problems": problems})
+    if screen.as_json:
+        screen.print_json({"server": info, **lists, "problems": problems})
     else:
-        _show(info, lists)
-    fail_with(error(target, f"has a problem: {problem}", case="agent-problem") for problem in problems)
+        _show(screen, info, lists)
+    screen.fail_with(error(target, f"has a problem: {problem}", case="agent-problem") for problem in problems)
 
 
 def _loaded(
-    target: str, order: Mapping[str, Any]
+    screen: Screen, target: str, order: Mapping[str, Any]
 ) -> tuple[AgentProvider | CheckedProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
     from gaia_mcp.cli.entries.targets import kind_to_serve
     from gaia_mcp.cli.serving.loading import agent_provider, code_provider
 
     if (kind := kind_to_serve(target, order)) is not None:
-        return code_provider(kind, target, order), HandlerError
+        return code_provider(screen, kind, target, order), HandlerError
     from gaia_mcp.agents.loader import load_agent
 
     agent = load_agent(target, dict(order["settings"]))
-    return agent_provider(target, agent, lambda _: None), AgentError
+    return agent_provider(screen, target, agent, lambda _: None), AgentError
 
 
 def _items(provider: Provider, one: _List) -> list[dict[str, Any]]:
@@ -131,15 +132,15 @@ def _resource_problems(
     return problems
 
 
-def _show(info: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> None:
+def _show(screen: Screen, info: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> None:
     counts = ", ".join(counted(len(lists[one.name]), one.item) for one in _LISTS if lists[one.name]) or "nothing"
-    print_line(f"{one_line(' '.join(str(info[key]) for key in ('name', 'version') if info.get(key)))}: {counts}")
+    screen.print_line(f"{one_line(' '.join(str(info[key]) for key in ('name', 'version') if info.get(key)))}: {counts}")
     for one in _LISTS:
         for item in lists[one.name]:
             name = item[one.key]
             shown = signature(name, item["inputSchema"]) if one.name == "tools" else f"{one.item} {name}"
             for line in [*signature_lines(shown), *description_lines(item.get("description"))]:
-                print_line(" " * INDENT + line)
+                screen.print_line(" " * INDENT + line)
 
 
 @contextmanager

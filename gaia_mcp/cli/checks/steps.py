@@ -44,6 +44,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
@@ -102,7 +103,8 @@ class Wanted(NamedTuple):
 class _Checker:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, session: Session, report: Report, deadline: Deadline | None) -> None:
+    def __init__(self, screen: Screen, session: Session, report: Report, deadline: Deadline | None) -> None:
+        self._screen = screen
         self.session = session
         self.report = report
         self.deadline = deadline
@@ -263,13 +265,19 @@ class _Checker:
         unchecked = []
         try:
             arguments = checked_arguments(
-                self.session.entry.name, tool.name, tool.input_schema, arguments, self.deadline, shows_given=False
+                self._screen.line,
+                self.session.entry.name,
+                tool.name,
+                tool.input_schema,
+                arguments,
+                self.deadline,
+                shows_given=False,
             )
         except SchemaCostError as cost:
             unchecked.append(f"arguments not checked: the input schema: {cost}")
         except SchemaError:
             pass  # The schema fails its own check; as with `call`, the tool is called in any case.
-        result = called(self.session, tool, arguments)
+        result = called(self._screen.line, self.session, tool, arguments)
         blocks = result.get("content")
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
@@ -293,6 +301,7 @@ class _Checker:
 
 
 def check_all(
+    screen: Screen,
     entries: Sequence[ServerEntry],
     wanted: Wanted,
     answering: Answering,
@@ -305,12 +314,12 @@ def check_all(
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
     def check(session: Session) -> None:
-        checker = _Checker(session, reports[session.entry.name], deadline)
+        checker = _Checker(screen, session, reports[session.entry.name], deadline)
         checker.run(wanted)
         session.settle()
         checker.end()
 
-    view = asking(entries)
+    view = asking(screen, entries)
     with view if on_check is None else nullcontext():
         results = use_all(
             entries, check, view, deadline, lambda server: answering.answerers(server, view, attended=False)

@@ -35,7 +35,6 @@ from gaia_mcp.cli.options import (
     UrlOption,
     own_words,
 )
-from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.typer_command import wrong_line
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.entries.given import Given
     from gaia_mcp.cli.entries.saving import Tried
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
@@ -168,6 +168,7 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
+    screen = invocation.screen
     from functools import cache
 
     from gaia_mcp.cli.entries.building import (
@@ -199,11 +200,11 @@ def add(
 
     options = Options(via, setting or [], env or [], replaced)
     published = (
-        published_server(name, words or [], registry, options, invocation.deadline())
+        published_server(screen, name, words or [], registry, options, invocation.deadline())
         if url is None and entry is None
         else None
     )
-    servers = [published] if published is not None else given_servers(name, words or [], url, entry)
+    servers = [published] if published is not None else given_servers(screen, name, words or [], url, entry)
     check_options(
         servers,
         env=env,
@@ -239,43 +240,44 @@ def add(
     entries = [store.read(server.name, server.entry) for server in servers]
     for taken in entries:
         replaced(taken.name)
-    tried = [UNTRIED] * len(entries) if no_check else tried_all(servers, entries, invocation.deadline())
+    tried = [UNTRIED] * len(entries) if no_check else tried_all(screen, servers, entries, invocation.deadline())
     store.add(*entries, replace=[each.name for each in entries] if force else [])
     if scope not in (None, "user"):
-        remark("--scope has no effect: it is saved for all folders; --config .mcp.json saves it for this project")
-    _remark(servers, entries, is_trusting=bool(trust_hints))
-    _print(store.path, [each.name for each in entries], tried)
+        screen.remark(
+            "--scope has no effect: it is saved for all folders; --config .mcp.json saves it for this project"
+        )
+    _remark(screen, servers, entries, is_trusting=bool(trust_hints))
+    _print(screen, store.path, [each.name for each in entries], tried)
 
 
-def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
+def _remark(screen: Screen, servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
     """Print the remarks about servers that are being saved. `is_trusting`: --trust-hints was given."""
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries, remark_on_unseen
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
-    from gaia_mcp.cli.lines import to_type
 
     for server, entry in zip(servers, entries, strict=True):
         for text in server.remarks:
-            remark(text)
+            screen.remark(text)
         if server.words and "cwd" not in server.entry:
-            warn_of_files(server.name, server.entry.get("args", []))
-        warn_of_placeholders(server.name, server.entry)
-        warn_of_secrets(server.entry)
-        warn_of_patterns(entry)
+            warn_of_files(screen, server.name, server.entry.get("args", []))
+        warn_of_placeholders(screen, server.name, server.entry)
+        warn_of_secrets(screen, server.entry)
+        warn_of_patterns(screen, entry)
         if entry.trusts_hints and not is_trusting:
-            undo = to_type("edit", entry.name, more="--no-trust-hints")
-            remark(f"its entry trusts the tool annotations of {entry.name!r}; undo it with: {undo}")
-    remark_on_retries(entries)
-    remark_on_oauth(entries)
-    remark_on_unseen(entries)
+            undo = screen.line.to_type("edit", entry.name, more="--no-trust-hints")
+            screen.remark(f"its entry trusts the tool annotations of {entry.name!r}; undo it with: {undo}")
+    remark_on_retries(screen, entries)
+    remark_on_oauth(screen, entries)
+    remark_on_unseen(screen, entries)
 
 
-def _print(path: Path, names: list[str], tried: list[Tried]) -> None:
+def _print(screen: Screen, path: Path, names: list[str], tried: list[Tried]) -> None:
     """Print the servers that were added, as text or as JSON."""
     from gaia_mcp.core.paths import shown
 
     lines = [f"added {name!r} to {shown(path)}{one.presented}" for name, one in zip(names, tried, strict=True)]
     facts = {name: one.facts for name, one in zip(names, tried, strict=True)}
     if len(names) == 1:
-        done(lines[0], added=names[0], path=str(path), **facts[names[0]])
+        screen.done(lines[0], added=names[0], path=str(path), **facts[names[0]])
     else:
-        done("\n".join(lines), added=names, path=str(path), servers=facts)
+        screen.done("\n".join(lines), added=names, path=str(path), servers=facts)

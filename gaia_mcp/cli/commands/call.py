@@ -10,8 +10,8 @@ from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
-from gaia_mcp.cli.screen.output import choose_form, fail
-from gaia_mcp.cli.typer_command import ArgumentsCommand
+from gaia_mcp.cli.screen.output import Screen
+from gaia_mcp.cli.typer_command import ArgumentsCommand, line_of
 from gaia_mcp.core.errors import MCPError
 
 Target = Annotated[
@@ -60,13 +60,13 @@ class CallCommand(ArgumentsCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from gaia_mcp.cli.completion.tool_help import called_line, check_known, write_tool
 
-        line = called_line(ctx.meta.get("gaia_mcp.words", ()))
+        called = called_line(ctx.meta.get("gaia_mcp.words", ()))
+        line = line_of(ctx).of("", called.config)
         try:
-            check_known(line)
+            check_known(line, called)
         except MCPError as error:
-            choose_form(as_json=line.params.get("as_json", False), debug=False)
-            raise typer.Exit(fail(error)) from None
-        if not write_tool(line, self, ctx, formatter):
+            raise typer.Exit(Screen(line, as_json=called.params.get("as_json", False)).fail(error)) from None
+        if not write_tool(line, called, self, ctx, formatter):
             super().format_help(ctx, formatter)
 
 

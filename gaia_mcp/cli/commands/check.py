@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +14,7 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
-from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
 from gaia_mcp.cli.typer_command import ServerCommand
 
@@ -103,6 +102,7 @@ def check(
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
+    screen = invocation.screen
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.report import (
@@ -123,40 +123,42 @@ def check(
     names = [word for word in typed.before if not _is_argument(word)]
     calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args, deadline)
     if not names and not typed.after and not every:
-        raise UsageError("no server given", hint=f"name one, or {again('test all of them', '--all')}")
-    wanted = Wanted(calls, LockedTools.wanted(locked, lock_file), known_tools(store))
-    entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
+        raise UsageError("no server given", hint=f"name one, or {screen.line.again('test all of them', '--all')}")
+    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store))
+    entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
-    remark_on_retries(entries)
-    remark_on_oauth(entries)
+    remark_on_retries(screen, entries)
+    remark_on_oauth(screen, entries)
     if not entries and not unusable:
-        raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
+        raise ConfigError(f"no server to test in {store.path}", hint=screen.line.how_to_add())
 
     began = time.monotonic()
-    is_watched = len(entries) == 1 and not (unusable or invocation.as_json or invocation.quiet)
+    is_watched = len(entries) == 1 and not (unusable or screen.as_json or screen.quiet)
     if is_watched:
-        print_line(entries[0].name)
+        screen.print_line(entries[0].name)
     with answering:
-        on_check = print_check if is_watched else None
-        results = [*unusable, *check_all(entries, wanted, answering, deadline, on_check)]
+        on_check = partial(print_check, screen) if is_watched else None
+        results = [*unusable, *check_all(screen, entries, wanted, answering, deadline, on_check)]
     seconds = time.monotonic() - began
-    append_step_summary(results, seconds)
-    problem = write_junit(junit, results) if junit is not None else None
+    append_step_summary(screen, results, seconds)
+    problem = write_junit(screen.line, junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
-    if invocation.as_json:
-        servers = [result.as_object() for result in results]
+    if screen.as_json:
+        servers = [result.as_object(screen) for result in results]
         answer = {"ok": not status, "servers": servers, "seconds": round(seconds, 4), "exit": int(status or 0)}
-        print_json({**answer, "error": error_object(problem)} if problem is not None else answer)
+        screen.print_json({**answer, "error": screen.error_object(problem)} if problem is not None else answer)
     elif is_watched:
-        print_skipped(results[0])
+        print_skipped(screen, results[0])
     else:
         for result in results:
-            print_report(result, only_failures=invocation.quiet)
-    if not (invocation.as_json or invocation.quiet):
-        print_line(summary_line(results, seconds), "red" if any(result.failures for result in results) else "green")
-    for failure in (*(result.error() for result in results), problem):
+            print_report(screen, result, only_failures=screen.quiet)
+    if not (screen.as_json or screen.quiet):
+        screen.print_line(
+            summary_line(results, seconds), "red" if any(result.failures for result in results) else "green"
+        )
+    for failure in (*(result.error(screen.line) for result in results), problem):
         if failure is not None:
-            report(failure)
+            screen.report(failure)
     if status:
         raise typer.Exit(status)
 
@@ -207,7 +209,7 @@ def _is_argument(word: str) -> bool:
 
 
 def _named(
-    store: ConfigStore, names: Sequence[str], command: Sequence[str] = (), *, debug: bool = False
+    store: ConfigStore, names: Sequence[str], command: Sequence[str] = ()
 ) -> tuple[list[ServerEntry], list[Report]]:
     """The entries of these names and of this command, and a report for each invalid entry."""
     from gaia_mcp.cli.checks.report import Report, untried
@@ -218,11 +220,11 @@ def _named(
     unusable: list[Report] = []
     for name in dict.fromkeys(names):
         try:
-            entries.append(find_entry(store, name, debug=debug))
+            entries.append(find_entry(store, name))
         except EntryError as error:
             unusable.append(Report(error.server, [untried(error)]))
     if command:
-        entries.append(command_entry(command, debug=debug))
+        entries.append(store.in_use(command_entry(command)))
     return with_own_names(entries), unusable
 
 

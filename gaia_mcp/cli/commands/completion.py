@@ -10,7 +10,6 @@ import typer
 from gaia_mcp.cli.completion.completers import shell_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import JSON
-from gaia_mcp.cli.screen.output import done, write_text
 
 ShellArgument = Annotated[
     str | None,
@@ -40,6 +39,7 @@ def completion(
 
     Example: gaia mcp completion --install
     """
+    screen = invocation.screen
     from gaia_mcp.cli.completion.installing import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 
@@ -47,15 +47,15 @@ def completion(
         raise UsageError("--install and --uninstall cannot be used together", hint="choose one of them")
     chosen = _chosen(shell)
     if not install and not uninstall:
-        if invocation.as_json:
-            done("", shell=chosen, script=SCRIPTS[chosen])
+        if screen.as_json:
+            screen.done("", shell=chosen, script=SCRIPTS[chosen])
         else:
-            write_text(SCRIPTS[chosen])
+            screen.write_text(SCRIPTS[chosen])
         return
     from gaia_mcp.cli.completion import installing as shellfiles
     from gaia_mcp.core.paths import shown
 
-    there = shellfiles.places(chosen, os.environ)
+    there = shellfiles.places(screen.line, chosen, os.environ)
     if install:
         changed = shellfiles.install(chosen, there)
         then = f"; start a new {chosen} to use it, or type: {there.then}"
@@ -66,7 +66,7 @@ def completion(
     verb = "wrote" if install else "removed it from"
     said = f"{verb} {', '.join(shown(path) for path in changed)}" if changed else nothing
     facts = {"shell": chosen, "changed": [str(path) for path in changed]}
-    done(said + then, **facts, **({"next": there.then} if install else {}))
+    screen.done(said + then, **facts, **({"next": there.then} if install else {}))
 
 
 def _chosen(shell: str | None) -> str:

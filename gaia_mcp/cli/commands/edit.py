@@ -30,7 +30,6 @@ from gaia_mcp.cli.options import (
     TrustHintsOption,
     UrlOption,
 )
-from gaia_mcp.cli.screen.output import OutputMode, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.cli.entries.saving import Change, Saved
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.store import ConfigStore
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
@@ -94,6 +94,7 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
+    screen = invocation.screen
     from gaia_mcp.cli.entries.building import (
         anchor,
         choose_tools,
@@ -110,7 +111,7 @@ def edit(
     before = store.own(name)
 
     def save(change: Change) -> None:
-        _print(store, change, save_change(store, change, invocation.deadline(), no_check=no_check))
+        _print(screen, store, change, save_change(screen, store, change, invocation.deadline(), no_check=no_check))
 
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
@@ -118,7 +119,7 @@ def edit(
     restrictions = (only, excluded, protocol, stage, agent)
     given = (words, url, env, header, token_env, cwd, request_timeout, *restrictions, setting, unset, rename)
     if any(given) or inherit_env is not None or trust_hints is not None:
-        after = changed_entry(name, before, words or [], url, unset or [])
+        after = changed_entry(screen.line, name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], token_env, cwd, request_timeout, inherit_env)
         fix_revision(after, protocol)
         trust_hints_of(after, trust_hints)
@@ -128,34 +129,34 @@ def edit(
         is_anchored = bool(words) and anchor(after)
         save(Change(name, rename or name, before, after))
         if is_anchored:
-            remark(f"the program is saved as {after['command']!r}")
+            screen.remark(f"the program is saved as {after['command']!r}")
     elif on_terminal(sys.stdin) and on_terminal(sys.stdout):
         text = json.dumps(before, indent=2, ensure_ascii=False) + "\n"
-        if not edited(text, f"gaia-{name}", save_text):
-            _print_unchanged(store, name)
+        if not edited(screen, text, f"gaia-{name}", save_text):
+            _print_unchanged(screen, store, name)
     else:
         hint = "name it: --env K=V, --cwd DIR, --request-timeout S, --unset KEY, --rename NAME, or -- COMMAND [ARG...]"
         raise UsageError(f"no change given for {name!r}", hint=hint)
 
 
-def _print(store: ConfigStore, change: Change, saved: Saved) -> None:
+def _print(screen: Screen, store: ConfigStore, change: Change, saved: Saved) -> None:
     from gaia_mcp.cli.entries.remarks import in_words
     from gaia_mcp.core.paths import shown
 
     if not saved.different:
-        _print_unchanged(store, change.name)
+        _print_unchanged(screen, store, change.name)
         return
-    done(
+    screen.done(
         f"changed {change.name!r} in {shown(store.path)}{saved.presented}",
         edited=change.new_name,
         changes={key: values._asdict() for key, values in saved.different.items()},
         path=str(store.path),
         **saved.facts,
     )
-    if not OutputMode.as_json:
+    if not screen.as_json:
         for key, values in saved.different.items():
-            print_line(f"  {key}: {in_words(values.before)} → {in_words(values.after)}")
+            screen.print_line(f"  {key}: {in_words(values.before)} → {in_words(values.after)}")
 
 
-def _print_unchanged(store: ConfigStore, name: str) -> None:
-    done(f"nothing changed in {name!r}", edited=name, changes={}, path=str(store.path))
+def _print_unchanged(screen: Screen, store: ConfigStore, name: str) -> None:
+    screen.done(f"nothing changed in {name!r}", edited=name, changes={}, path=str(store.path))

@@ -9,7 +9,6 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON
-from gaia_mcp.cli.screen.output import done
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="The servers.", autocompletion=server_names)]
 
@@ -44,8 +43,8 @@ def _set(invocation: Invocation, names: list[str], *, disabled: bool) -> None:
     store.set_disabled(unique, disabled=disabled)
     what = "disabled" if disabled else "enabled"
     listed = ", ".join(repr(name) for name in unique)
-    done(f"{what} {listed} in {shown(store.path)}", **{what: unique, "path": str(store.path)})
+    invocation.screen.done(f"{what} {listed} in {shown(store.path)}", **{what: unique, "path": str(store.path)})
     if not disabled:
         from gaia_mcp.cli.entries.remarks import remark_on_unseen
 
-        remark_on_unseen(store.entry(name) for name in unique)
+        remark_on_unseen(invocation.screen, [store.entry(name) for name in unique])

@@ -8,9 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import host_names, server_names
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON
-from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 
 Names = Annotated[
@@ -64,6 +62,7 @@ def export(
 
     Example: gaia mcp export time --to cursor
     """
+    screen = invocation.screen
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.host_files import home_alone, host_or_file, known_host, whatever_is_set
     from gaia_mcp.cli.transfer.outcomes import Export, entry_to_export, print_entries, print_exports, print_handlers
@@ -74,7 +73,7 @@ def export(
     if names and everything:
         raise UsageError("--all and the name of a server cannot be used together", hint="give one of the two")
     if not names and not everything:
-        raise UsageError("no server given", hint=f"name one, or {again('export all of them', '--all')}")
+        raise UsageError("no server given", hint=f"name one, or {screen.line.again('export all of them', '--all')}")
     if bool(to) is (as_host is not None):
         raise UsageError("give one of --to and --as", hint="--to HOST writes its file, --as HOST prints the entry")
     if as_host is not None and (dry_run or force):
@@ -82,18 +81,18 @@ def export(
     if to and show_secrets:
         raise UsageError("--show-secrets is for --as", hint="leave it out: a file is always written with its secrets")
     store = invocation.open_store()
-    chosen = enabled_names(store) if everything else names or []
+    chosen = enabled_names(screen, store) if everything else names or []
     if not chosen:
-        raise ConfigError(f"no server to export in {store.path}", hint=how_to_add())
+        raise ConfigError(f"no server to export in {store.path}", hint=screen.line.how_to_add())
     entries = {name: store.entry(name) for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
     if as_host is not None:
         host = known_host(as_host)
         if host.runs_handlers:
-            print_handlers(host, entries, variables, show_secrets=show_secrets)
+            print_handlers(screen, host, entries, variables, show_secrets=show_secrets)
             return
         commands = {name: entry_to_export(entry) for name, entry in entries.items()}
-        print_entries(host, commands, variables, show_secrets=show_secrets)
+        print_entries(screen, host, commands, variables, show_secrets=show_secrets)
         return
     # All are looked up before the first is written.
     places = [chosen_place(host_or_file(host, project=project)) for host in dict.fromkeys(to or ())]
@@ -104,12 +103,12 @@ def export(
                 steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
             else:
                 commands = {name: entry_to_export(entry) for name, entry in entries.items()}
-                steps = export_entries(place, commands, variables, dry_run=dry_run, force=force)
+                steps = export_entries(screen, place, commands, variables, dry_run=dry_run, force=force)
         except MCPError as error:
             if len(places) == 1:
                 raise
             exports.append(Export(place, [], error))
         else:
             exports.append(Export(place, steps))
-    print_exports(exports, dry_run=dry_run)
-    fail_with(error for each in exports for error in each.errors)
+    print_exports(screen, exports, dry_run=dry_run)
+    screen.fail_with(error for each in exports for error in each.errors)

@@ -16,9 +16,8 @@ import typer
 
 from gaia_mcp.cli.app import UNLISTED, app
 from gaia_mcp.cli.grammar.model import Argument, Option
-from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import JSON
-from gaia_mcp.cli.screen.output import done
 from gaia_mcp.text.safe import one_line
 
 Folder = Annotated[
@@ -37,13 +36,14 @@ _PATH_TYPES = ("path", "filename", "file", "directory")
 _PATH_METAVAR = re.compile(r"\b(FILE|COMMAND)\b")
 
 
-def generate(folder: Folder = None, check: CheckOption = False) -> None:
+def generate(invocation: Invocation, folder: Folder = None, check: CheckOption = False) -> None:
     """Write the man pages, the completion scripts and the command table of a checkout.
 
     They are made from the commands, and are always the same for the same commands.
 
     Example: gaia mcp generate --check
     """
+    screen = invocation.screen
     from gaia_mcp.core.errors import ConfigFileError, MCPError
     from gaia_mcp.storage.atomic import read_bytes
     from gaia_mcp.storage.output_files import put_file
@@ -56,13 +56,13 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
     if check:
         if differing:
             problem = f"out of date: {', '.join(differing)}"
-            raise MCPError(problem, hint=f"write them with: {to_type('generate')}")
-        done("all files are up to date", checked=list(wanted))
+            raise MCPError(problem, hint=f"write them with: {screen.line.to_type('generate')}")
+        screen.done("all files are up to date", checked=list(wanted))
         return
     for name in differing:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         put_file(root / name, wanted[name])
-    done(f"wrote {', '.join(differing)}" if differing else "all files were up to date", written=differing)
+    screen.done(f"wrote {', '.join(differing)}" if differing else "all files were up to date", written=differing)
 
 
 def generated() -> dict[str, str]:

@@ -10,7 +10,6 @@ import typer
 from gaia_mcp.cli.completion.completers import only_server
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT
-from gaia_mcp.cli.screen.output import print_json, print_line
 from gaia_mcp.cli.typer_command import ServerCommand
 
 Name = Annotated[
@@ -31,21 +30,22 @@ def guide(invocation: Invocation, words: Name = None) -> None:
 
     Example: gaia mcp guide demo
     """
+    screen = invocation.screen
     from gaia_mcp.cli import manual
 
     shown: dict[str, Any] = {"guide": Path(manual.__file__).with_name("guide.txt").read_text("utf-8")}
     if words:
         shown["server"] = _described(words, invocation)
-    if invocation.as_json:
-        print_json(shown)
+    if screen.as_json:
+        screen.print_json(shown)
         return
-    print_line(shown["guide"].rstrip())
+    screen.print_line(shown["guide"].rstrip())
     if words:
         server = shown["server"]
-        print_line(f"\nServer {server['name']}")
+        screen.print_line(f"\nServer {server['name']}")
         if server["instructions"]:
-            print_line(server["instructions"].strip())
-        print_line(f"Tools: {', '.join(server['tools']) or 'none'}")
+            screen.print_line(server["instructions"].strip())
+        screen.print_line(f"Tools: {', '.join(server['tools']) or 'none'}")
 
 
 def _described(words: list[str], invocation: Invocation) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _described(words: list[str], invocation: Invocation) -> dict[str, Any]:
 
     entry = invocation.only_server(words)
     with (
-        SessionView(f"starting {entry.name}") as view,
+        SessionView(invocation.screen, f"starting {entry.name}") as view,
         connected(entry, view, deadline=invocation.deadline()) as session,
     ):
         tools = [tool.name for tool in session.tools()]

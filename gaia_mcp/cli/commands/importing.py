@@ -8,9 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import host_names
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.options import CONFIG, JSON
-from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 
 Words = Annotated[
@@ -51,6 +49,7 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
+    screen = invocation.screen
     from gaia_mcp.cli.entries.given import is_stream, pasted_entries, pasted_text
     from gaia_mcp.cli.entries.remarks import remark_on_unseen
     from gaia_mcp.cli.transfer.host_files import places_here
@@ -64,12 +63,12 @@ def import_servers(
         raise UsageError("--all and a host's name cannot be used together", hint="give one of the two")
     if not words and not everything:
         if server or dry_run or force:
-            hint = f"name a host or a file, or {again('import from all', '--all')}"
+            hint = f"name a host or a file, or {screen.line.again('import from all', '--all')}"
             raise UsageError("no host or file given", hint=hint)
-        raise typer.Exit(show_hosts())
+        raise typer.Exit(show_hosts(screen))
     errors: list[MCPError] = []
     streams = [word for word in dict.fromkeys(words or []) if is_stream(word)]
-    pasted = [entry for word in streams for entry in pasted_entries(pasted_text(word))]
+    pasted = [entry for word in streams for entry in pasted_entries(screen, pasted_text(screen, word))]
     named = [word for word in words or [] if word not in streams]
     places = places_here(project=project) if everything else meant_places(named, errors, project=project)
     # Without the project's entries, which would hide those in the file to be written.
@@ -80,7 +79,7 @@ def import_servers(
     entries = [read_entry(name, raw) for name, raw in saved.items()] if not dry_run else []
     if entries:
         store.add(*entries, replace=[step.name for step in steps if step.outcome == "replaced"])
-    print_import(steps, store.path, before, saved, errors, dry_run=dry_run)
-    remark_on_unseen(entries)
-    conflicts = [conflict_error(step) for step in steps if step.outcome == "conflict"]
-    fail_with([*errors, *conflicts])
+    print_import(screen, steps, store.path, before, saved, errors, dry_run=dry_run)
+    remark_on_unseen(screen, entries)
+    conflicts = [conflict_error(screen.line, step) for step in steps if step.outcome == "conflict"]
+    screen.fail_with([*errors, *conflicts])

@@ -12,9 +12,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gaia_mcp.cli.completion.file_names import files
-from gaia_mcp.cli.lines import AGENT_FILE, to_type
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.lines import AGENT_FILE
 from gaia_mcp.cli.options import JSON
-from gaia_mcp.cli.screen.output import done
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.names import HANDLER_SUFFIX, handler_name
 
@@ -90,7 +90,9 @@ class {name}(MCPHandler):
 '''
 
 
-def init(file: FileArgument = None, handler: HandlerOption = False, force: ForceOption = False) -> None:
+def init(
+    invocation: Invocation, file: FileArgument = None, handler: HandlerOption = False, force: ForceOption = False
+) -> None:
     """Write a Python file with an agent or a handler that has one tool.
 
     It runs as it is, and prints what to type next. Nothing is replaced without --force. An agent's tools are its
@@ -98,6 +100,7 @@ def init(file: FileArgument = None, handler: HandlerOption = False, force: Force
 
     Example: gaia mcp init notes.py
     """
+    screen = invocation.screen
     from gaia_mcp.core.errors import ConfigFileError
     from gaia_mcp.core.paths import shown
     from gaia_mcp.storage.output_files import put_file, put_new_file
@@ -108,13 +111,13 @@ def init(file: FileArgument = None, handler: HandlerOption = False, force: Force
     if os.path.isdir(path):  # noqa: PTH112 (never raises)
         path /= template.file
     if path.suffix not in ("", ".py"):
-        hint = f"name a Python file: {to_type('init', *kind, str(path.with_suffix('.py')))}"
+        hint = f"name a Python file: {screen.line.to_type('init', *kind, str(path.with_suffix('.py')))}"
         raise UsageError(f"{path.name!r} is not the name of a Python file", hint=hint)
     path = template.path(path)
     try:
         (put_file if force else put_new_file)(path, template.content(path))
     except FileExistsError as cause:
-        hint = f"choose another name, or replace it: {to_type('init', *kind, str(path), more='--force')}"
+        hint = f"choose another name, or replace it: {screen.line.to_type('init', *kind, str(path), more='--force')}"
         raise ConfigFileError(path, "exists already", hint=hint) from cause
     except FileNotFoundError as cause:
         hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
@@ -123,11 +126,11 @@ def init(file: FileArgument = None, handler: HandlerOption = False, force: Force
         raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="choose another place") from cause
     target = shlex.quote(str(path) if path.is_absolute() else f"./{path}")
     following = [
-        to_type("call", more=f"{target} greet name=Ada"),
-        to_type("add", server_name(path), more=target),
+        screen.line.to_type("call", more=f"{target} greet name=Ada"),
+        screen.line.to_type("add", server_name(path), more=target),
     ]
     lines = [f"wrote {shown(path)}; call its tool, and save it under a name:", *(f"  {line}" for line in following)]
-    done("\n".join(lines), path=str(path.absolute()), next=following)
+    screen.done("\n".join(lines), path=str(path.absolute()), next=following)
 
 
 class Template(NamedTuple):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
-from gaia_mcp.cli.screen.output import counted, fail_with, print_json, print_line, remark
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.core.errors import EntryError, MCPError
@@ -43,36 +43,37 @@ def list_servers(invocation: Invocation, check: CheckOption = False, outdated: O
 
     Example: gaia mcp list --check
     """
+    screen = invocation.screen
     store = invocation.open_store()
     entries = store.entries()
     if outdated:
         from gaia_mcp.cli.entries.registry import print_outdated
 
-        print_outdated(entries, invocation.deadline(), invocation.as_json)
+        print_outdated(screen, entries, invocation.deadline())
         return
     rows = _rows(entries)
-    errors = _check(entries, rows, invocation.deadline()) if check else []
-    if invocation.as_json:
-        print_json({"servers": rows, "path": str(store.path)})
+    errors = _check(screen, entries, rows, invocation.deadline()) if check else []
+    if screen.as_json:
+        screen.print_json({"servers": rows, "path": str(store.path)})
     elif rows:
         scopes = [_scope(row) for row in rows] if any(map(_scope, rows)) else []
         cells = [_cells(row, store.path, scopes[at : at + 1]) for at, row in enumerate(rows)]
         for line in columns(cells, spare=(*((SCOPE,) if scopes else ()), TRANSPORT, TARGET + len(scopes[:1]))):
-            print_line(line)
+            screen.print_line(line)
     else:
-        remark(f"no servers yet; {how_to_add()}")
-    _remark(entries)
-    fail_with(errors)
+        screen.remark(f"no servers yet; {screen.line.how_to_add()}")
+    _remark(screen, entries)
+    screen.fail_with(errors)
 
 
-def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
+def _remark(screen: Screen, entries: Mapping[str, ServerEntry | EntryError]) -> None:
     from gaia_mcp.core.errors import EntryError
 
     agents = [entry for entry in entries.values() if not isinstance(entry, EntryError) and entry.transport == "agent"]
     if agents:
         from gaia_mcp.cli.entries.remarks import remark_on_retries
 
-        remark_on_retries(agents)
+        remark_on_retries(screen, agents)
 
 
 def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any]]:
@@ -112,10 +113,12 @@ def _state(row: dict[str, Any], path: Path) -> str:
 
 
 def _check(
-    entries: Mapping[str, ServerEntry | EntryError], rows: list[dict[str, Any]], deadline: Deadline | None
+    screen: Screen,
+    entries: Mapping[str, ServerEntry | EntryError],
+    rows: list[dict[str, Any]],
+    deadline: Deadline | None,
 ) -> list[MCPError]:
     """Connect to all servers at once, and add the results to `rows`. Returns the errors."""
-    from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.core.errors import EntryError
     from gaia_mcp.fleet.parallel import ask_all
@@ -127,11 +130,11 @@ def _check(
     ]
     errors: list[MCPError] = []
     asked = [entry for _, entry in wanted]
-    with asking(asked) as view:
+    with asking(screen, asked) as view:
         results = ask_all(asked, lambda session: session.tools(), view, deadline)
     for (row, _), result in zip(wanted, results, strict=True):
         if result.error is not None:
-            row["check"] = {"ok": False, "summary": "failed", "error": error_object(result.error)}
+            row["check"] = {"ok": False, "summary": "failed", "error": screen.error_object(result.error)}
             row["target"] = one_line(result.error.message, 400)
             errors.append(result.error)
         else:

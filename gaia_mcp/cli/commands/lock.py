@@ -8,9 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
-from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 from gaia_mcp.cli.typer_command import ServerCommand
 
 Names = Annotated[
@@ -44,6 +42,7 @@ def lock(
 
     Example: gaia mcp lock time
     """
+    screen = invocation.screen
     from gaia_mcp.cli.checks.locked import (
         LockedServer,
         error_of,
@@ -62,18 +61,20 @@ def lock(
     from gaia_mcp.fleet.parallel import ask_all
 
     if not names and not every:
-        raise UsageError("no server given", hint=f"name one, or {again('lock all of them', '--all')}")
+        raise UsageError("no server given", hint=f"name one, or {screen.line.again('lock all of them', '--all')}")
     typed, path = invocation.typed(names or []), lock_path(lock_file)
     store = invocation.open_store_for(typed)
     if every:
         invocation.check_saved()
-    entries = [store.entry(name) for name in enabled_names(store)] if every else invocation.servers(store, typed)
+    entries = (
+        [store.entry(name) for name in enabled_names(screen, store)] if every else invocation.servers(store, typed)
+    )
     if not entries:
-        raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())
+        raise ConfigError(f"no server to lock in {store.path}", hint=screen.line.how_to_add())
     # Read before any server starts, so that an invalid file is reported at once.
     before = read_lock(path) or {}
 
-    with asking(entries) as view:
+    with asking(screen, entries) as view:
         results = ask_all(entries, read_contract, view, invocation.deadline())
     outcomes = [outcome_of(result, before.get(result.entry.name), update=update) for result in results]
     approved = {
@@ -83,13 +84,15 @@ def lock(
     }
     if approved:
         update_lock(path, approved)
-    if invocation.as_json:
-        print_json({"path": str(path), "servers": [outcome_object(outcome, path) for outcome in outcomes]})
+    if screen.as_json:
+        screen.print_json(
+            {"path": str(path), "servers": [outcome_object(screen, outcome, path) for outcome in outcomes]}
+        )
     else:
         for outcome in outcomes:
-            print_outcome(outcome, path)
-    errors = [error for outcome in outcomes if (error := error_of(outcome, path)) is not None]
+            print_outcome(screen, outcome, path)
+    errors = [error for outcome in outcomes if (error := error_of(screen.line, outcome, path)) is not None]
     for result in results:
         for problem in result.value.problems if result.value is not None else ():
-            remark(f"{result.entry.name}: {problem}")
-    fail_with(errors)
+            screen.remark(f"{result.entry.name}: {problem}")
+    screen.fail_with(errors)

@@ -15,10 +15,10 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, timeout_option
-from gaia_mcp.cli.screen.output import done, print_json, print_line, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.fleet.authorization import Login
 
 # A person may need time to find a password and a second factor.
@@ -59,7 +59,7 @@ def login(
 
     Example: gaia mcp login github
     """
-    from gaia_mcp.cli.lines import to_type
+    screen = invocation.screen
     from gaia_mcp.cli.status import UsageError
 
     if name is None:
@@ -68,20 +68,20 @@ def login(
         _show_status(invocation, name)
         return
     if name is None:
-        raise UsageError("no server given", hint=f"see them with: {to_type('login', more='--status')}")
+        raise UsageError("no server given", hint=f"see them with: {screen.line.to_type('login', more='--status')}")
     from gaia_mcp.cli.entries.remarks import remark_on_oauth
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.fleet.authorization import as_object, log_in
 
     entry, _ = invocation.server(name, has_item=False)
-    remark_on_oauth([entry])
+    remark_on_oauth(screen, [entry])
     deadline = Deadline(invocation.timeout or LOGIN_SECONDS)
-    made = log_in(entry, Browser(is_elsewhere=no_browser), scope or (), deadline)
-    done(f"logged in to {made.server!r}: {_told(made)}", **as_object(made))
+    made = log_in(entry, Browser(screen, is_elsewhere=no_browser), scope or (), deadline)
+    screen.done(f"logged in to {made.server!r}: {_told(made)}", **as_object(made))
 
 
 def _show_status(invocation: Invocation, name: str | None) -> None:
-    from gaia_mcp.cli.screen.output import fail_with
+    screen = invocation.screen
     from gaia_mcp.core.errors import MCPError
     from gaia_mcp.fleet.authorization import as_object, login_of
 
@@ -95,15 +95,15 @@ def _show_status(invocation: Invocation, name: str | None) -> None:
                 logins.append(login_of(entry))
         except MCPError as error:
             failures.append(error)
-    if invocation.as_json:
-        print_json({"logins": [as_object(found) for found in logins]})
+    if screen.as_json:
+        screen.print_json({"logins": [as_object(found) for found in logins]})
     else:
         width = max((len(found.server) for found in logins), default=0)
         for found in logins:
-            print_line(f"{found.server:<{width}}  {_told(found)}")
+            screen.print_line(f"{found.server:<{width}}  {_told(found)}")
         if not logins and not failures:
-            print_line("no server behind a URL is configured")
-    fail_with(failures)
+            screen.print_line("no server behind a URL is configured")
+    screen.fail_with(failures)
 
 
 def _told(login: Login) -> str:
@@ -137,20 +137,23 @@ def _span(minutes: int) -> str:
 class Browser:
     """The browser of the person at this terminal. `is_elsewhere`: it runs on another machine."""
 
-    def __init__(self, *, is_elsewhere: bool = False) -> None:
+    def __init__(self, screen: Screen, *, is_elsewhere: bool = False) -> None:
+        self._screen = screen
         self._is_elsewhere = is_elsewhere
         self._pasted: deque[str] = deque()
 
     def show(self, url: str) -> None:
         """Open `url` here, or print it for the person to open. It is always printed, complete and on one line."""
         if self._is_elsewhere or not has_browser():
-            to_stderr("open this URL in a browser, and grant access there:")
-            to_stderr(f"  {url}")
-            to_stderr("the browser is then redirected to a page that may not open; paste the URL of that page:")
+            self._screen.to_stderr("open this URL in a browser, and grant access there:")
+            self._screen.to_stderr(f"  {url}")
+            self._screen.to_stderr(
+                "the browser is then redirected to a page that may not open; paste the URL of that page:"
+            )
             threading.Thread(target=self._read, name="gaia-mcp paste", daemon=True).start()
             return
-        to_stderr("grant access in the browser; if it does not open, open this URL:")
-        to_stderr(f"  {url}")
+        self._screen.to_stderr("grant access in the browser; if it does not open, open this URL:")
+        self._screen.to_stderr(f"  {url}")
         # A browser that runs in the terminal would block this thread.
         threading.Thread(target=_open, args=(url,), name="gaia-mcp browser", daemon=True).start()
 

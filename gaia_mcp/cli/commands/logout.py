@@ -9,7 +9,6 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
-from gaia_mcp.cli.screen.output import done
 
 LOGOUT_SECONDS = 30.0
 Names = Annotated[
@@ -34,4 +33,4 @@ def logout(invocation: Invocation, names: Names) -> None:
     deadline = Deadline(invocation.timeout or LOGOUT_SECONDS)
     ended = [entry.name for entry in entries if log_out(entry, deadline)]
     listed = ", ".join(map(repr, ended))
-    done(f"logged out of {listed}" if ended else "not logged in", logged_out=ended)
+    invocation.screen.done(f"logged out of {listed}" if ended else "not logged in", logged_out=ended)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
-from gaia_mcp.cli.screen.output import OutputMode, counted, done, is_read, print_event, print_json, print_line, remark
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.storage.run_logs import Run, RunLogs
 
 RunsOption = Annotated[
@@ -50,27 +50,28 @@ def logs(
 
     Example: gaia mcp logs time --runs 1
     """
+    screen = invocation.screen
     name, kept = _kept(invocation, words)
     if clear:
         count = kept.clear()
-        done(f"deleted {counted(count, 'run')} of {name!r}", cleared=count, name=name)
+        screen.done(f"deleted {counted(count, 'run')} of {name!r}", cleared=count, name=name)
         return
     chosen = kept.runs()
     if not chosen:
-        how = to_type("test-client", name)
-        remark(f"no logs are stored: {name!r} has not run, or wrote nothing; run it with: {how}")
+        how = screen.line.to_type("test-client", name)
+        screen.remark(f"no logs are stored: {name!r} has not run, or wrote nothing; run it with: {how}")
     chosen = chosen[-runs:] if runs else [] if runs == 0 else chosen
-    if invocation.as_json and not follow:
-        print_json({"name": name, "runs": [as_object(run) for run in chosen]})
+    if screen.as_json and not follow:
+        screen.print_json({"name": name, "runs": [as_object(run) for run in chosen]})
         return
-    printer = RunPrinter()
+    printer = RunPrinter(screen)
     for run in kept.runs() if follow else ():
         if run not in chosen:
             printer.skip(run)
     for run in chosen:
         printer.show(run)
     if follow:
-        _follow(kept, printer)
+        _follow(screen, kept, printer)
 
 
 def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
@@ -91,10 +92,10 @@ def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
     return entry.name, RunLogs(log_folder(), entry.key, entry.source)
 
 
-def _follow(kept: RunLogs, printer: RunPrinter) -> None:
+def _follow(screen: Screen, kept: RunLogs, printer: RunPrinter) -> None:
     import time
 
-    while is_read():
+    while screen.is_read():
         time.sleep(POLL_SECONDS)
         for run in kept.runs():
             printer.show(run)
@@ -103,7 +104,8 @@ def _follow(kept: RunLogs, printer: RunPrinter) -> None:
 class RunPrinter:
     """Prints the part of each run's log that was not printed yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
         # The number of bytes read from each run's log, from its beginning, and the file's size and time at that moment.
         self._seen: dict[tuple[object, ...], int] = {}
         self._stamps: dict[tuple[object, ...], tuple[int, int]] = {}
@@ -126,16 +128,16 @@ class RunPrinter:
             self._ended.add(key)
         if not text and not cut and not has_ended:
             return
-        if OutputMode.as_json:
-            print_event({**_facts(run), "cut": cut, "text": text})
+        if self._screen.as_json:
+            self._screen.print_event({**_facts(run), "cut": cut, "text": text})
             return
         if key != self._last or (has_ended and not is_new):
-            print_line(("\n" if self._last not in (None, key) else "") + _header(run))
+            self._screen.print_line(("\n" if self._last not in (None, key) else "") + _header(run))
         self._last = key
         if cut:
-            print_line(f"[{cut} bytes before this were not kept]")
+            self._screen.print_line(f"[{cut} bytes before this were not kept]")
         if text:
-            print_line(text.removesuffix("\n"))
+            self._screen.print_line(text.removesuffix("\n"))
 
     def _take(self, run: Run) -> tuple[int, str]:
         """The number of dropped bytes before the new text, and the new text."""

@@ -30,6 +30,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
 
     Example: gaia mcp prompt demo introduce name=Ada
     """
+    screen = invocation.screen
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import check_no_option, check_utf8, text_arguments
     from gaia_mcp.cli.calls.tool_call import check_arguments
@@ -38,10 +39,10 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.fleet.session import connected
 
-    check_no_option(name)
+    check_no_option(screen.line, name)
     destination, answering = invocation.destination(), Answering.of(invocation)
     entry, (prompt, *given) = invocation.server(name, prompt, *(words or []))
-    check_no_option(prompt)
+    check_no_option(screen.line, prompt)
     check_utf8((prompt, *given))
     arguments = text_arguments(given)
     for key, value in arguments.items():
@@ -50,11 +51,11 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     name = entry.name
     with (
         answering,
-        SessionView(f"starting {name}") as view,
+        SessionView(screen, f"starting {name}") as view,
         connected(entry, view, deadline=invocation.deadline(), answerers=answering.answerers(name, view)) as session,
     ):
         view.rename(f"asking {name}")
         check_arguments(session, prompt, arguments)
         result = session.prompt(prompt, arguments)
         view.hide()
-        show_messages(prompt, result, destination)
+        show_messages(screen, prompt, result, destination)

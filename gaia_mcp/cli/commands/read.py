@@ -40,6 +40,7 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
 
     Example: gaia mcp read demo demo://about
     """
+    screen = invocation.screen
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import check_no_option, check_utf8
     from gaia_mcp.cli.calls.tool_call import filled_uri, read_resource
@@ -47,18 +48,18 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.fleet.session import connected
 
-    check_no_option(name)
+    check_no_option(screen.line, name)
     destination, answering = invocation.destination(), Answering.of(invocation)
     entry, (uri, *given) = invocation.server(name, uri, *(words or []))
-    check_no_option(uri)
+    check_no_option(screen.line, uri)
     check_utf8((uri, *given))
-    name, wanted = entry.name, filled_uri(entry.name, uri, given)
+    name, wanted = entry.name, filled_uri(screen.line, entry.name, uri, given)
     with (
         answering,
-        SessionView(f"starting {name}") as view,
+        SessionView(screen, f"starting {name}") as view,
         connected(entry, view, deadline=invocation.deadline(), answerers=answering.answerers(name, view)) as session,
     ):
         view.rename(f"asking {name}")
-        result = read_resource(session, wanted)
+        result = read_resource(screen.line, session, wanted)
         view.hide()
-        show_contents(wanted, result, destination)
+        show_contents(screen, wanted, result, destination)

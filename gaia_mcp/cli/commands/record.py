@@ -12,7 +12,6 @@ import typer
 
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, OnlyServerArgument
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.cli.typer_command import ServerCommand
@@ -40,9 +39,9 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
     from gaia_mcp.server.stdio import GuardedPipes
 
     entry = invocation.only_server(words)
-    recording = Recording(to, entry.name, remark)
+    recording = Recording(to, entry.name, invocation.screen.remark)
     if on_terminal(sys.stdin):
-        remark(f"recording {entry.name} for the MCP client on standard input; Ctrl-C ends it")
+        invocation.screen.remark(f"recording {entry.name} for the MCP client on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
     with prestarted(entry, "record", _pass_stderr) as server:
         recording.masker = server.masker

@@ -11,7 +11,6 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON
-from gaia_mcp.cli.screen.output import done
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -41,7 +40,9 @@ def remove(invocation: Invocation, names: Names) -> None:
     listed = ", ".join(repr(name) for name in unique)
     more = {"logged_out": ended} if ended else {}
     also = " and logged out of it" if ended else ""
-    done(f"removed {listed} from {shown(store.path)}{also}", removed=unique, path=str(store.path), **more)
+    invocation.screen.done(
+        f"removed {listed} from {shown(store.path)}{also}", removed=unique, path=str(store.path), **more
+    )
 
 
 def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
 
 
-def replay(file: FileArgument) -> None:
+def replay(invocation: Invocation, file: FileArgument) -> None:
     """Serve a recorded conversation over stdio.
 
     Answers every request as it was answered then. A request is known by its method and its arguments; its recorded
@@ -30,6 +29,7 @@ def replay(file: FileArgument) -> None:
 
     Example: gaia mcp replay time.jsonl
     """
+    screen = invocation.screen
     from contextlib import suppress
     from threading import Thread
 
@@ -45,12 +45,12 @@ def replay(file: FileArgument) -> None:
     try:
         transcripts, is_cut = read_transcripts(data)
     except TranscriptError as cause:
-        hint = f"record one with: {to_type('record', more='NAME --to FILE')}"
+        hint = f"record one with: {screen.line.to_type('record', more='NAME --to FILE')}"
         raise ConfigFileError(file, str(cause), line=cause.line, column=1, hint=hint) from cause
     if is_cut:
-        remark(f"the last line of {file} is incomplete, and is left out")
+        screen.remark(f"the last line of {file} is incomplete, and is left out")
     if on_terminal(sys.stdin):
-        remark(f"replaying {transcripts[-1].server} to the MCP client on standard input; Ctrl-C ends it")
+        screen.remark(f"replaying {transcripts[-1].server} to the MCP client on standard input; Ctrl-C ends it")
 
     pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
     Thread(target=_end_if_abandoned, args=(pipes,), daemon=True).start()

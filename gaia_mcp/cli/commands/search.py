@@ -10,9 +10,7 @@ import typer
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
-from gaia_mcp.cli.screen.output import print_json, print_line, remark
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
@@ -57,10 +55,11 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
 
     Example: gaia mcp search issue create
     """
+    screen = invocation.screen
     if registry:
         from gaia_mcp.cli.entries.registry import print_published
 
-        print_published(words, invocation.deadline(), invocation.as_json)
+        print_published(screen, words, invocation.deadline())
         return
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.core.deadline import Deadline
@@ -73,7 +72,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         entries = invocation.servers(store, ServerWords(only or [], command))
     else:
         invocation.check_saved()
-        enabled = [store.entry(name) for name in enabled_names(store)]
+        enabled = [store.entry(name) for name in enabled_names(screen, store)]
         entries = [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
@@ -82,14 +81,14 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     if not found:
         closest = closest_words([tool for _, tool in known], wanted)
         more = " ".join(map(shlex.quote, [*closest, *(word for name in only or [] for word in ("--server", name))]))
-        hint = f"find the closest with: {to_type('search', more=more)}" if closest and not command else ""
+        hint = f"find the closest with: {screen.line.to_type('search', more=more)}" if closest and not command else ""
         raise ToolError(f"no tool matches {' '.join(words)!r}", hint=hint or "use fewer words, or parts of them")
     found.sort(key=lambda one: (-one[0], one[1], one[2]["name"]))
-    if invocation.as_json:
-        print_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
+    if screen.as_json:
+        screen.print_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
         return
     for _, server, tool in found:
-        print_line(_line(server, tool))
+        screen.print_line(_line(server, tool))
 
 
 def _known(
@@ -111,13 +110,14 @@ def _known(
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.fleet.parallel import ask_all
 
-    with asking(unknown) as view:
+    with asking(invocation.screen, unknown) as view:
         # Unless `--timeout` replaces it, the timeout of an entry applies.
         keeps = invocation.timeout is None
         results = ask_all(unknown, lambda session: session.tools(), view, deadline, keeps_timeouts=keeps)
     for result in results:
         if result.error is not None:
-            remark(f"not searched: {result.error.message}; see: {to_type('tools', result.entry.name)}")
+            see = invocation.line.to_type("tools", result.entry.name)
+            invocation.screen.remark(f"not searched: {result.error.message}; see: {see}")
         else:
             yield result.entry.name, [tool.definition for tool in result.value]
 

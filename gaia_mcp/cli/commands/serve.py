@@ -16,9 +16,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, lock_file_option
-from gaia_mcp.cli.screen.output import remark, report_failure, show_log
 from gaia_mcp.cli.serving import ACCESS, LIMITS, SERVED, WHERE
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
@@ -39,6 +37,7 @@ from gaia_mcp.core.systems import front_options, imported
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.serving.gateway import GatewayFront
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.server.provider import Provider
@@ -254,6 +253,7 @@ def serve(
 
     Example: gaia mcp serve demo
     """
+    screen = invocation.screen
     from gaia_mcp.config.served import drop_secrets, take_order
 
     # Done before any code is imported, because that code may start programs.
@@ -264,7 +264,7 @@ def serve(
     several: dict[str, str] = {}
     if all_servers or server:
         if kwarg or reload or check:
-            hint = f"test servers with: {to_type('test-client', more='--all')}"
+            hint = f"test servers with: {screen.line.to_type('test-client', more='--all')}"
             raise UsageError("--kwarg, --reload and --check are for an agent", hint=hint)
         names = [*(server or ()), *(targets or ())]
         gateway_fronts = _gateway_fronts(wanted)
@@ -294,18 +294,18 @@ def serve(
         words += ["--reload"] if reload else []
         words += ["--log-level", log_level.value] if log_level is not None else []
         words += tool_options.words()
-        name, entry = own_entry(target, words) if gateway is None else gateway.own_entry(words)
-        print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
+        name, entry = own_entry(screen, target, words) if gateway is None else gateway.own_entry(words)
+        print_entries(screen, known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
     if check:
         from gaia_mcp.cli.checks.serving import check_serving
 
         drop_secrets(os.environ)
-        check_serving(target, {**order, "settings": keywords}, Gate(tool_options))
+        check_serving(screen, target, {**order, "settings": keywords}, Gate(screen, tool_options))
         return
     if log_level is not None:
-        show_log("", log_level.value)
-    gate = Gate(tool_options, scope_rules(scope or ()))
+        screen.show_log("", log_level.value)
+    gate = Gate(screen, tool_options, scope_rules(scope or ()))
 
     def load(target: str = target) -> Loaded:
         if gateway is not None:
@@ -316,7 +316,7 @@ def serve(
         if target not in built_in():  # The built-in agents start programs without these secrets.
             drop_secrets(os.environ)
         gate.check_locked(target)
-        loaded = load_provider(target, order, keywords, max_calls=max_calls, reload=reload)
+        loaded = load_provider(screen, target, order, keywords, max_calls=max_calls, reload=reload)
         return loaded._replace(provider=gate.of_one(target, loaded.provider))
 
     if http is not None:
@@ -339,7 +339,7 @@ def serve(
         )
         mounts = [Mount(name, each, f"/{name}/mcp", partial(load, each)) for name, each in several.items()]
         name = ENTRY_NAME if gateway is not None else target_name(target)
-        serve_http(mounts or [Mount(name, target, "/mcp", load)], options)
+        serve_http(screen, mounts or [Mount(name, target, "/mcp", load)], options)
         return
     access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
     if any((token, without_token, allow_host, allow_origin, scope, metrics, store, *wanted, *access.values())):
@@ -348,20 +348,22 @@ def serve(
         missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)
         raise UsageError(problem, hint=f"add an address: --http 127.0.0.1:8000{missing}")
 
-    serve_stdio(target, load)
+    serve_stdio(screen, target, load)
 
 
-def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
+def serve_stdio(screen: Screen, target: str, load: Callable[[], Loaded]) -> None:
     """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
     from gaia_mcp.cli.screen.terminal import on_terminal
     from gaia_mcp.server.stdio import StdioServer
 
     if on_terminal(sys.stdin):
-        remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
+        screen.remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
     server = StdioServer(
         target,
-        on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
-        on_failure=report_failure,
+        on_full=lambda limit: screen.remark(
+            f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"
+        ),
+        on_failure=screen.report_failure,
     )
 
     def provider() -> Provider:

@@ -8,7 +8,6 @@ import typer
 
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, OnlyServerArgument
-from gaia_mcp.cli.screen.output import OutputMode, print_json, print_line
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
 
     Example: gaia mcp show demo --check
     """
+    screen = invocation.screen
     entry = invocation.only_server(words)
     shown = entry.masked()
     shown["known_tools"] = _known_tools(entry)
@@ -40,19 +40,19 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
         from gaia_mcp.fleet.session import connected
 
         with (
-            SessionView(f"starting {entry.name}") as view,
+            SessionView(screen, f"starting {entry.name}") as view,
             connected(entry, view, deadline=invocation.deadline()) as session,
         ):
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
-    if OutputMode.as_json:
-        print_json(shown)
+    if screen.as_json:
+        screen.print_json(shown)
         return
     rows = _rows(shown)
     width = max(len(key) for key, _ in rows) + 2
     for key, text in rows:
         # Printed in full, even on several lines of a terminal, because no other command shows it.
-        print_line(f"{key:<{width}}{text}")
+        screen.print_line(f"{key:<{width}}{text}")
 
 
 def _known_tools(entry: ServerEntry) -> int | None:

@@ -16,7 +16,7 @@ from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
-from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.typer_command import ServerCommand
 from gaia_mcp.text.safe import one_line
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.fleet.parallel import Result
     from gaia_mcp.fleet.session import Session
@@ -81,6 +82,7 @@ def tools(
     """
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
+    screen = invocation.screen
     store = invocation.open_store_for(invocation.typed(names or []))
     typed = invocation.typed(names or []).of_names(store.names())
     wanted, of_command = _wanted(typed, store.names())
@@ -99,7 +101,7 @@ def tools(
     def print_names(result: Result) -> None:
         for tool in result.value.items:
             name = tool.name if is_one else f"{result.entry.name}.{tool.name}"
-            print_line(one_line(name, NAME_CHARS))
+            screen.print_line(one_line(name, NAME_CHARS))
 
     kind = Kind(
         "tools",
@@ -109,13 +111,13 @@ def tools(
         is_expected=True,
     )
     if openai:
-        functions = Functions()
+        functions = Functions(screen)
         try:
-            show_inventory(kind, entries, store, invocation._replace(as_json=False), functions.add)
+            show_inventory(kind, entries, store, invocation, functions.add, as_json=False)
         finally:
-            functions.print(with_names=invocation.as_json)
+            functions.print(with_names=screen.as_json)
         return
-    costs = Costs()
+    costs = Costs(screen)
     try:
         show_inventory(kind, entries, store, invocation, costs.add if cost else print_names if only_names else None)
     finally:
@@ -197,7 +199,8 @@ def tokens_of(definition: Mapping[str, Any]) -> int:
 class Costs:
     """The costs of servers, printed together once all are known, because they are aligned in columns."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
         self._rows: list[tuple[str, int, int]] = []
 
     def add(self, result: Result) -> None:
@@ -212,17 +215,18 @@ class Costs:
             rows.append(("in all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
         shown = [(one_line(name), counted(tools, "tool"), f"about {tokens:,} tokens") for name, tools, tokens in rows]
         for line in columns(shown, spare=(TOOLS,)):
-            print_line(line)
+            self._screen.print_line(line)
 
 
-def _remark_schema(owner: str, problem: str) -> None:
-    remark(one_line(f"{owner}: {problem}", REMARK_CHARS))
+def _remark_schema(screen: Screen, owner: str, problem: str) -> None:
+    screen.remark(one_line(f"{owner}: {problem}", REMARK_CHARS))
 
 
 class Functions:
     """The functions of several servers, printed together once all are known, because their names must be unique."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
         self._tools: list[tuple[str, MCPTool]] = []
 
     def add(self, result: Result) -> None:
@@ -249,6 +253,8 @@ class Functions:
         for server, tool in self._tools:
             name = names.function_of(f"{server}.{tool.name}")
             owner = f"tool {tool.name!r} of {server!r}"
-            functions.append(openai_function(name, tool.description, tool.input_schema, partial(_remark_schema, owner)))
+            functions.append(
+                openai_function(name, tool.description, tool.input_schema, partial(_remark_schema, self._screen, owner))
+            )
             origins[name] = {"server": server, "tool": tool.name}
-        print_json({"tools": functions, "names": origins} if with_names else functions)
+        self._screen.print_json({"tools": functions, "names": origins} if with_names else functions)

@@ -9,7 +9,6 @@ import typer
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, ServerArgument, timeout_option
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.typer_command import ServerCommand
 
 Uris = Annotated[
@@ -49,6 +48,7 @@ def watch(
 
     Example: gaia mcp watch demo --timeout 60
     """
+    screen = invocation.screen
     from gaia_mcp.cli.calls.plan import check_utf8
     from gaia_mcp.cli.calls.watching import Notifications, Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
@@ -64,13 +64,13 @@ def watch(
     notifications = Notifications()
     deadline = invocation.deadline()
     with (
-        SessionView(f"starting {name}") as view,
+        SessionView(screen, f"starting {name}") as view,
         connected(entry, view, deadline=deadline, on_log=notifications.logged) as session,
     ):
-        watcher = Watcher(session, notifications, shows_text=read, restarts=restart)
+        watcher = Watcher(invocation.screen, session, notifications, shows_text=read, restarts=restart)
         watched = watcher.begin(uris, level)
         view.hide()
-        remark(f"watching {', '.join(watched)} of {name!r}")
+        screen.remark(f"watching {', '.join(watched)} of {name!r}")
         watcher.run(deadline)
     if notifications.dropped:
-        remark(f"{notifications.dropped} log messages were dropped: they arrived too fast")
+        screen.remark(f"{notifications.dropped} log messages were dropped: they arrived too fast")

@@ -60,7 +60,10 @@ class CompletionContext:
                 return self.store.read(server, self.servers[server], self.store.source_of(server))
             from gaia_mcp.cli.entries.targets import typed_entry, with_options
 
-            entry, given = typed_entry(server), [self.params.get(name) for name in ("env", "header", "token_env")]
+            entry: ServerEntry | None = typed_entry(server)
+            if entry is not None and self.config is not None:
+                entry = self.store.in_use(entry)
+            given = [self.params.get(name) for name in ("env", "header", "token_env")]
             # Servers are distinguished by the names of their headers and variables too.
             return with_options(entry, given[0] or (), given[1] or (), given[2]) if entry and any(given) else entry
         except (MCPError, OSError, ValueError):

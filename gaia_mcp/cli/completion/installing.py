@@ -14,12 +14,14 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.core.files import open_file
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
 # Any line ends, because an editor may have changed them.
@@ -153,7 +155,7 @@ class Places(NamedTuple):
     then: str
 
 
-def places(shell: str, environ: Mapping[str, str]) -> Places:
+def places(line: CommandLine, shell: str, environ: Mapping[str, str]) -> Places:
     """The places for the user of `environ`. Raises `ConfigFileError` if PowerShell prints no profile."""
     home = Path(environ.get("HOME") or Path.home())
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
@@ -185,7 +187,7 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
     )
     if not profile:
         raise ConfigFileError(path, "cannot be used: PowerShell did not print the path of its profile",
-                              hint=f"print the script with: {to_type('completion', 'powershell')}")  # fmt: skip
+                              hint=f"print the script with: {line.to_type('completion', 'powershell')}")  # fmt: skip
     quoted = "'" + str(path).replace("'", "''") + "'"
     return Places([path], Path(profile), f". {quoted}\n", ". $PROFILE")
 

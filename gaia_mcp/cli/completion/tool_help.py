@@ -9,19 +9,21 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json, value_words
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.lines import CommandLine, to_type
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.text.safe import clean, encodable, one_line
 from gaia_mcp.toolspec.describe import type_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 from gaia_mcp.toolspec.tool_filter import hints_in_words
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
 
 EXPLANATION_CHARS = 1000
 # The limit for the printed members of an object argument; more would hide the other arguments.
@@ -34,22 +36,20 @@ _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true",
 def called_line(words: Sequence[str]) -> CompletionContext:
     """The context of the words after `call`."""
     parsed = parse_line(["mcp", "call", *words])
-    line = CompletionContext(parsed.values, may_be_pipe=True)
-    target, given = line.params.get("target"), line.params.get("words") or []
+    ctx = CompletionContext(parsed.values, may_be_pipe=True)
+    target, given = ctx.params.get("target"), ctx.params.get("words") or []
     typed = ServerWords.of([target, *given] if target is not None else [], parsed.after)
-    if typed.has_command(line.servers):
-        line = CompletionContext({**line.params, "target": shlex.join(typed.after), "words": list(typed.before)})
-    # Set here, because the command that normally does so does not run.
-    CommandLine.config = line.config
-    return line
+    if typed.has_command(ctx.servers):
+        ctx = CompletionContext({**ctx.params, "target": shlex.join(typed.after), "words": list(typed.before)})
+    return ctx
 
 
-def write_tool(line: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
+def write_tool(line: CommandLine, ctx: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
     """Write the help page of the tool that the line names. Returns False if the tool's definition is not cached."""
-    server, name, tool = known_tool(line)
+    server, name, tool = known_tool(ctx)
     if tool is None:
         return False
-    server = line.shown_name(server)
+    server = ctx.shown_name(server)
     schema = tool.get("inputSchema")
     known, needed = properties_of(schema), needed_of(schema)
     words = [word for word, _ in argument_words(schema, [], "")]
@@ -84,11 +84,11 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     formatter.write_paragraph()
     example = [_sample(key, known.get(key), schema) for key in needed]
     # Written without line breaks, so that it can be copied.
-    formatter.write(" ".join([f"Example: {to_type('call')}", _typed(server), _typed(name), *example]) + "\n")
+    formatter.write(" ".join([f"Example: {line.to_type('call')}", _typed(server), _typed(name), *example]) + "\n")
     return True
 
 
-def check_known(line: CompletionContext) -> None:
+def check_known(line: CommandLine, ctx: CompletionContext) -> None:
     """Check that help is available for the server and the tool that the line names; it may name neither.
 
     Raises `ServerUnknownError`, `ToolUnknownError`, `ToolExcludedError`, `ToolError` if the server was never asked for
@@ -96,23 +96,23 @@ def check_known(line: CompletionContext) -> None:
     """
     from gaia_mcp.core.errors import ToolError, ToolExcludedError, ToolUnknownError
 
-    server, name, tool = known_tool(line)
+    server, name, tool = known_tool(ctx)
     if tool is not None or not server:
         return
-    if line.entry(server) is None:
-        store = line.store
+    if ctx.entry(server) is None:
+        store = ctx.store
         # For `SERVER.TOOL` whose server does not exist.
         store.entry(server if name or server in store.names() else server.partition(".")[0])
-    tools, server = line.seen(server, "tools"), line.shown_name(server)
-    if name in [each["name"] for each in line.listed_tools(server)]:
-        entry = line.entry(server)
+    tools, server = ctx.seen(server, "tools"), ctx.shown_name(server)
+    if name in [each["name"] for each in ctx.listed_tools(server)]:
+        entry = ctx.entry(server)
         if entry is not None and entry.tool_filter is not None:
             member = entry.tool_filter.excluded_by(name)
             raise ToolExcludedError(server, name, member, entry.tool_filter.patterns(member))
     if name and tools is not None:
         raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))
     if name:
-        hint = f"list its tools first: {to_type('tools', server)}"
+        hint = f"list its tools first: {line.to_type('tools', server)}"
         raise ToolError(f"the parameters of {name!r} of {server!r} are not known yet", hint=hint, server=server)
 
 

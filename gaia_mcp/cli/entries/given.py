@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import anchored, command_of, on_this_system
 from gaia_mcp.cli.entries.targets import raw_entry, served_code, suggested_name
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import own_words
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
@@ -36,6 +34,8 @@ from gaia_mcp.text.redaction import masked_arguments, masked_url
 from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.served import Served
     from gaia_mcp.hosts.pasted import Pasted
 
@@ -69,7 +69,9 @@ class Options(NamedTuple):
     replaced: Callable[[str], Mapping[str, Any]]
 
 
-def given_servers(name: str | None, words: Sequence[str], url: str | None, entry: str | None) -> list[Given]:
+def given_servers(
+    screen: Screen, name: str | None, words: Sequence[str], url: str | None, entry: str | None
+) -> list[Given]:
     """The servers that the words describe, at least one; several only for a paste without a name, or a folder of
     handlers.
 
@@ -81,33 +83,34 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
     if len(ways) > 1:
         raise UsageError(f"{' and '.join(ways)} cannot be used together", hint="give one of them")
     if name is not None and words and (_is_url(name) or looks_pasted(name)):
-        turned = to_type("add", words[0], more=shlex.quote(masked_url(name)) if _is_url(name) else "-")
+        turned = screen.line.to_type("add", words[0], more=shlex.quote(masked_url(name)) if _is_url(name) else "-")
         raise UsageError("the name of a server comes first", hint=f"give it first: {turned}")
     if name is not None:
         check_server_name(name)
     if entry is not None:
         is_elsewhere = entry == "-" or entry.startswith("@")
-        return _pasted(name, pasted_text(entry) if is_elsewhere else Text(entry, "--json"))
+        return _pasted(screen, name, pasted_text(screen, entry) if is_elsewhere else Text(entry, "--json"))
     if url is not None:
-        return [_named(name, {"url": url})]
+        return [_named(screen.line, name, {"url": url})]
     if not words:
-        raise _incomplete(name)
+        raise _incomplete(screen.line, name)
     if looks_pasted(words[0]):
-        return _pasted(name, Text(" ".join(words), "the pasted text"))  # A shell splits JSON that is not quoted.
+        # A shell splits JSON that is not quoted.
+        return _pasted(screen, name, Text(" ".join(words), "the pasted text"))
     if len(words) == 1 and (is_pasted(words[0]) or (name is None and names_file(words[0]))):
-        return _pasted(name, pasted_text(words[0]))
+        return _pasted(screen, name, pasted_text(screen, words[0]))
     if _is_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"a URL takes no arguments, such as {words[1]!r}", hint="leave out what follows the URL")
-        return [_named(name, {"url": words[0]}, given=shlex.quote(masked_url(words[0])))]
+        return [_named(screen.line, name, {"url": words[0]}, given=shlex.quote(masked_url(words[0])))]
     if len(words) == 1 and (code := _code(words[0])) is not None:
         if os.path.isdir(code.target):  # noqa: PTH112
-            return _in_folder(name, Path(code.target))
-        return [_named(name, raw_entry(code))]
+            return _in_folder(screen.line, name, Path(code.target))
+        return [_named(screen.line, name, raw_entry(code))]
     # Errors about a command line that cannot be split need a name.
     called = name or suggested_name({"command": words[0]}) or "NAME"
     started, remarks = on_this_system(command_of(called, list(words)))
-    return [_named(name, started, words)._replace(remarks=remarks)]
+    return [_named(screen.line, name, started, words)._replace(remarks=remarks)]
 
 
 def check_options(servers: Sequence[Given], **options: Any) -> None:
@@ -135,13 +138,13 @@ def _code(word: str) -> Served | None:
     return served_code(word) if shutil.which(word) is None else None
 
 
-def _in_folder(name: str | None, folder: Path) -> list[Given]:
+def _in_folder(line: CommandLine, name: str | None, folder: Path) -> list[Given]:
     """The handlers of a folder, each named after its file. Raises `HandlerError`, and `UsageError` for a given name."""
     if name is not None:
-        hint = f"each is named by its file: {to_type('add', more=shlex.quote(str(folder)))}"
+        hint = f"each is named by its file: {line.to_type('add', more=shlex.quote(str(folder)))}"
         raise UsageError(f"a folder of handlers takes no name, such as {name!r}", hint=hint)
     files, remarks = handler_files(folder)
-    servers = [_named(None, {"handler": str(file)}) for file in files]
+    servers = [_named(line, None, {"handler": str(file)}) for file in files]
     _check_different(str(folder), servers)
     return [servers[0]._replace(remarks=remarks), *servers[1:]]
 
@@ -157,30 +160,32 @@ def _is_url(word: str) -> bool:
     return word.lower().startswith(URL_SCHEMES)
 
 
-def _incomplete(name: str | None) -> UsageError:
+def _incomplete(line: CommandLine, name: str | None) -> UsageError:
     """The error for a name alone, and for no words at all."""
     if name is not None and shutil.which(name):
         own = suggested_name({"command": name}) or "NAME"
-        hint = f"if that is the command: {to_type('add', own, more=f'-- {typeable(name)}')}"
+        hint = f"if that is the command: {line.to_type('add', own, more=f'-- {typeable(name)}')}"
     else:
-        begun = to_type("add", name or "NAME", more="-- COMMAND [ARG...]")
+        begun = line.to_type("add", name or "NAME", more="-- COMMAND [ARG...]")
         hint = f"give a URL, the entry as JSON, or a command: {begun}"
     return UsageError("no server to add given" if name is None else f"no command or URL given for {name!r}", hint=hint)
 
 
-def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = (), given: str = "-") -> Given:
+def _named(
+    line: CommandLine, name: str | None, entry: dict[str, Any], words: Sequence[str] = (), given: str = "-"
+) -> Given:
     """The server under its name, or under the name that its entry suggests. `given` repeats the input in the hint."""
     name = name or suggested_name(entry)
     if not name:
-        again = to_type(
+        again = line.to_type(
             "add", more=f"NAME -- {shlex.join(masked_arguments(list(words)))}" if words else f"NAME {given}"
         )
         raise UsageError("the server has no name, and nothing in it suggests one", hint=f"put a name first: {again}")
     return Given(name, entry, [], words)
 
 
-def _pasted(name: str | None, text: Text) -> list[Given]:
-    found = pasted_entries(text)
+def _pasted(screen: Screen, name: str | None, text: Text) -> list[Given]:
+    found = pasted_entries(screen, text)
     if name is not None and len(found) > 1:
         meant = [one for one in found if one.name == name]
         if len(meant) != 1:
@@ -188,12 +193,12 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
             problem = f"{text.where} contains {len(found)} servers, but no {name!r}: {listed}"
             raise UsageError(problem, hint="give one of these names, or no name to add them all")
         found = meant
-    servers = [_one(name, one, text) for one in found]
+    servers = [_one(screen.line, name, one, text) for one in found]
     _check_different(text.where, servers)
     return servers
 
 
-def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
+def _one(line: CommandLine, name: str | None, pasted: Pasted, text: Text) -> Given:
     theirs = pasted.name or ""
     entry, remarks = in_our_format(name or theirs or "pasted", pasted)
     # Without a file, paths in the text are relative to the working folder.
@@ -203,7 +208,7 @@ def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
         remarks = [*remarks, f"is named {theirs!r} there"]
     if not tidy:
         # The text may contain secrets, so it is not repeated.
-        tidy = _named(None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name
+        tidy = _named(line, None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name
     return Given(tidy, entry, [f"{tidy}: {told}" for told in remarks])
 
 
@@ -239,11 +244,11 @@ def is_stream(word: str) -> bool:
         return False  # The file cannot be examined; reading it reports the reason.
 
 
-def pasted_text(word: str) -> Text:
+def pasted_text(screen: Screen, word: str) -> Text:
     """The text that `word` is or names. Raises `ConfigFileError`, and `UsageError` for standard input."""
     if word == "-":
         if on_terminal(sys.stdin):
-            remark("paste the entry here, and end it with Ctrl-D")
+            screen.remark("paste the entry here, and end it with Ctrl-D")
         return Text(_stdin_text(), "standard input")
     if looks_pasted(word):
         return Text(word, "the pasted text")
@@ -252,7 +257,7 @@ def pasted_text(word: str) -> Text:
     if data is None:
         hint = ""
         if word.startswith("@") and "/" in word:
-            hint = f"add an npm package as a command: {to_type('add', more=f'-- npx -y {typeable(word)}')}"
+            hint = f"add an npm package as a command: {screen.line.to_type('add', more=f'-- npx -y {typeable(word)}')}"
         raise ConfigFileError(path, "is not there", hint=hint or "check its path")
     try:
         return Text(data.decode("utf-8-sig"), str(path), path)
@@ -260,7 +265,7 @@ def pasted_text(word: str) -> Text:
         raise ConfigFileError(path, "is not UTF-8", hint="save it as UTF-8") from cause
 
 
-def pasted_entries(text: Text) -> list[Pasted]:
+def pasted_entries(screen: Screen, text: Text) -> list[Pasted]:
     """The pasted entries, at least one. Raises `UsageError`, and `ConfigFileError` for a file."""
     try:
         found = read_pasted(text.text)
@@ -269,11 +274,11 @@ def pasted_entries(text: Text) -> list[Pasted]:
     except TextProblemError as problem:
         # A shell removes all double quotes from JSON that is not quoted itself.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
-        hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
+        hint = f"paste it as it is into: {screen.line.to_type('add', more='-')}" if is_stripped else _EXAMPLE
         line = text.text.strip()
         if own_words([line]) != [line] or not (looks_pasted(line) or "\n" in line or "{" in line or not line):
             line = " ".join(masked_arguments(line.split(" ")))
-            hint = f"a command line is an argument: {to_type('add', more=shlex.quote(line))}"
+            hint = f"a command line is an argument: {screen.line.to_type('add', more=shlex.quote(line))}"
         if text.path is not None:
             raise ConfigFileError(
                 text.path, problem.problem, line=problem.line, column=problem.column, hint=hint

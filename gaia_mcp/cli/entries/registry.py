@@ -20,8 +20,6 @@ from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_cr
 from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask
 from gaia_mcp.cli.entries.given import Given, is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.entries.targets import suggested_name
-from gaia_mcp.cli.lines import again, to_type
-from gaia_mcp.cli.screen.output import error_object, fail_with, print_json, print_line, remark, to_stderr
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import UsageError
@@ -37,6 +35,8 @@ from gaia_mcp.text.strict_json import JSONTextError, parse_json
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.elicitation import Ask
     from gaia_mcp.cli.entries.given import Options
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
 
 # The variables with the URL of a registry other than the official one, and a token for it.
@@ -71,21 +71,27 @@ def open_registry(option: str | None, deadline: Deadline | None) -> Registry:
 
 
 def from_registry(
-    called: str | None, name: str, version: str, registry: str | None, options: Options, deadline: Deadline | None
+    screen: Screen,
+    called: str | None,
+    name: str,
+    version: str,
+    registry: str | None,
+    options: Options,
+    deadline: Deadline | None,
 ) -> Given:
     """The server `name` of a registry, to be saved as `called`. An empty `version` selects the newest one.
 
     Raises as `from_document` does, `RegistryError`, `RegistryUnknownError`, `DeadlineError`.
     """
-    with open_registry(registry, deadline) as opened, SessionView(f"reading {masked_url(opened.url)}"):
+    with open_registry(registry, deadline) as opened, SessionView(screen, f"reading {masked_url(opened.url)}"):
         document = opened.document(name, version or LATEST)
     origin = {"name": document.name, "version": document.version}
     if opened.url != OFFICIAL_URL:
         origin["url"] = opened.url
-    return _given(called, document, origin, options)
+    return _given(screen, called, document, origin, options)
 
 
-def from_document(called: str | None, held: Any, options: Options) -> Given:
+def from_document(screen: Screen, called: str | None, held: Any, options: Options) -> Given:
     """The server that a parsed `server.json` file describes, to be saved as `called`.
 
     Raises `CatalogError` for a document that cannot become an entry, and `UsageError` for an invalid or missing option.
@@ -95,24 +101,24 @@ def from_document(called: str | None, held: Any, options: Options) -> Given:
     except DocumentError as problem:
         name = one_line(str(held.get("name", "server.json")), MAX_NAME_CHARS)
         raise CatalogError(name, str(problem)) from None
-    return _given(called, document, {"name": document.name, "version": document.version}, options)
+    return _given(screen, called, document, {"name": document.name, "version": document.version}, options)
 
 
-def _given(name: str | None, document: Document, origin: Mapping[str, str], options: Options) -> Given:
+def _given(screen: Screen, name: str | None, document: Document, origin: Mapping[str, str], options: Options) -> Given:
     domain, _, own = document.name.rpartition("/")
     # Many owners name their server `mcp` or `mcp-server`.
     telling = domain.rpartition(".")[2] if re.fullmatch(r"(?:mcp|server|[-_.])+", own.lower()) else own
     called = name or suggested_name({"command": telling}) or tidy_name(own)
-    ways = _offered(document, options.via)
+    ways = _offered(screen.line, document, options.via)
     before = options.replaced(called) if called else {}
     named = noted_before(before, document.name).get("via")
-    way = _chosen(document, ways, named)
+    way = _chosen(screen, document, ways, named)
     given = {**given_before(before, document.name, way), **_values(options, way)}
     open_inputs = missing(way.inputs, given)
     if open_inputs and can_ask():
-        given |= _asked(open_inputs)
+        given |= _asked(screen, open_inputs)
     elif open_inputs:
-        raise _incomplete(document, open_inputs)
+        raise _incomplete(screen.line, document, open_inputs)
     try:
         entry = entry_of(way, given, [item.partition("=")[0] for item in options.env])
     except InputError as problem:
@@ -123,8 +129,8 @@ def _given(name: str | None, document: Document, origin: Mapping[str, str], opti
         raise CatalogError(document.name, str(problem)) from None
     if document.status != "active":
         told = f": {one_line(document.status_message, 300)}" if document.status_message else ""
-        remark(f"{document.name} {document.version} is {document.status}{told}")
-    remark(f"{one_line(document.name)} {one_line(document.version)} is {_described(entry)}")
+        screen.remark(f"{document.name} {document.version} is {document.status}{told}")
+    screen.remark(f"{one_line(document.name)} {one_line(document.version)} is {_described(entry)}")
     settings = noted(way, given)
     note = {
         **origin,
@@ -134,13 +140,13 @@ def _given(name: str | None, document: Document, origin: Mapping[str, str], opti
     return Given(called or suggested_name(entry), {**entry, REGISTRY: note}, [])
 
 
-def _offered(document: Document, via: str | None) -> list[Way]:
+def _offered(line: CommandLine, document: Document, via: str | None) -> list[Way]:
     """The packages and remotes of the document, or those that the option names."""
     ways = ways_of(document, lambda program: shutil.which(program) is not None)
     if not ways:
         offered = ", ".join(unusable(document)) or "no package and no URL"
         problem = f"cannot be started here: it has only {one_line(offered)}"
-        raise CatalogError(document.name, problem, hint=_instead(document))
+        raise CatalogError(document.name, problem, hint=_instead(line, document))
     found = [way for way in ways if via in (None, way.name)]
     if not found:
         names = dict.fromkeys(way.name for way in ways)
@@ -148,7 +154,7 @@ def _offered(document: Document, via: str | None) -> list[Way]:
     return found
 
 
-def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
+def _chosen(screen: Screen, document: Document, ways: Sequence[Way], before: object) -> Way:
     """The one with the name `before`, otherwise the best one."""
     names = list(dict.fromkeys(way.name for way in ways))
     if before in names:
@@ -159,7 +165,7 @@ def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
     chosen = next(ready, None) or next(remote, None) or ways[0]
     if len(names) > 1:
         others = ", ".join(f"--via {one}" for one in names if one != chosen.name)
-        remark(f"{document.name} is used by {chosen.name}; alternatives: {others}")
+        screen.remark(f"{document.name} is used by {chosen.name}; alternatives: {others}")
     return chosen
 
 
@@ -181,42 +187,42 @@ def _values(options: Options, way: Way) -> dict[str, str]:
     return values
 
 
-def _asked(inputs: Sequence[Input]) -> dict[str, str]:
+def _asked(screen: Screen, inputs: Sequence[Input]) -> dict[str, str]:
     """Ask a person for the value of each input. For a secret, the answer is the name of the variable that holds it."""
     import typer
 
     values: dict[str, str] = {}
-    with SessionView("") as view:
+    with SessionView(screen, "") as view:
         view.hide()
         ask = asked_while(view)
         try:
             for one in inputs:
-                values[one.name] = _answer(one, ask)
+                values[one.name] = _answer(screen, one, ask)
         except EOFError:
-            to_stderr("")
-            remark("nothing was saved")
+            screen.to_stderr("")
+            screen.remark("nothing was saved")
             raise typer.Abort from None
     return values
 
 
-def _answer(one: Input, ask: Ask) -> str:
+def _answer(screen: Screen, one: Input, ask: Ask) -> str:
     if one.is_secret:
         usual = reference(one.name)[2:-1]
         title = f"{one.name}: the variable that holds this secret{_as_in(one)}"
         field = {"type": "string", "title": title, "default": usual, "description": one.description}
         while True:
-            variable = ask_value(one.name, field, field, ask, is_required=True)
+            variable = ask_value(screen, one.name, field, field, ask, is_required=True)
             # A secret pasted here must not be saved. Many secrets would be valid variable names, but not of this form.
             if variable in os.environ or re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", variable):
                 return f"${{{variable}}}"
-            to_stderr(f"  export it in a variable first, and give the name of that variable, such as {usual}")
+            screen.to_stderr(f"  export it in a variable first, and give the name of that variable, such as {usual}")
     field = {"type": "string", "description": one.description or one.placeholder}
     if one.choices:
         field["enum"] = list(one.choices)  # type: ignore[assignment]
-    return str(ask_value(one.name, field, field, ask, is_required=True))
+    return str(ask_value(screen, one.name, field, field, ask, is_required=True))
 
 
-def _incomplete(document: Document, inputs: Sequence[Input]) -> UsageError:
+def _incomplete(line: CommandLine, document: Document, inputs: Sequence[Input]) -> UsageError:
     named = ", ".join(
         f"{one_line(one.name)} ({one_line(one.description, 100)})" if one.description else one_line(one.name)
         for one in inputs
@@ -226,7 +232,7 @@ def _incomplete(document: Document, inputs: Sequence[Input]) -> UsageError:
     ]
     secrets = [one for one in inputs if one.is_secret]
     told = f"; a secret is read from a variable{''.join(map(_as_in, secrets))}" if secrets else ""
-    return UsageError(f"{document.name} needs {named}{told}", hint=again("give that", *options))
+    return UsageError(f"{document.name} needs {named}{told}", hint=line.again("give that", *options))
 
 
 def _as_in(secret: Input) -> str:
@@ -234,7 +240,7 @@ def _as_in(secret: Input) -> str:
     return ", as in Bearer TOKEN" if secret.name.lower() == "authorization" else ""
 
 
-def _instead(document: Document) -> str:
+def _instead(line: CommandLine, document: Document) -> str:
     """A hint for packages that this program does not run; empty for the usual one."""
     # A bundle is a prebuilt program: it must not be downloaded and unpacked merely because its name was typed.
     bundles = [package.identifier for package in document.packages if package.kind == "mcpb"]
@@ -242,12 +248,12 @@ def _instead(document: Document) -> str:
         import platform
 
         url = next((each for each in bundles if platform.system().lower() in each.lower()), bundles[0])
-        added = to_type("add", more="NAME -- COMMAND")
+        added = line.to_type("add", more="NAME -- COMMAND")
         return f"unpack {one_line(url)}, and add the command in its manifest.json: {added}"
     for package in document.packages:
         if package.url:
             url = one_line(package.url) if "{" not in package.url else "URL"
-            return f"start it as its documentation says, and add its URL: {to_type('add', 'NAME', url)}"
+            return f"start it as its documentation says, and add its URL: {line.to_type('add', 'NAME', url)}"
     return ""
 
 
@@ -293,7 +299,12 @@ def given_before(entry: Mapping[str, Any], server: str, way: Way) -> dict[str, s
 
 
 def published_server(
-    name: str | None, words: Sequence[str], registry: str | None, options: Options, deadline: Deadline | None
+    screen: Screen,
+    name: str | None,
+    words: Sequence[str],
+    registry: str | None,
+    options: Options,
+    deadline: Deadline | None,
 ) -> Given | None:
     """The server that the words name; None if they do not name one.
 
@@ -303,16 +314,16 @@ def published_server(
     called = name if words else None
     match = re.fullmatch(_PUBLISHED, word) if word is not None and not _is_address(word) else None
     if word is not None and match is not None and not os.path.exists(word):  # noqa: PTH110
-        return from_registry(called, match["name"], match["version"] or "", registry, options, deadline)
+        return from_registry(screen, called, match["name"], match["version"] or "", registry, options, deadline)
     # A source that can be read only once is left to the caller.
     is_file = word is not None and not (is_stream(word.removeprefix("@")) or looks_pasted(word))
     if word is not None and is_file and (is_pasted(word) or names_file(word)):
         try:
-            held = parse_json(pasted_text(word).text)
+            held = parse_json(pasted_text(screen, word).text)
         except JSONTextError:
             held = None
         if isinstance(held, dict) and "mcpServers" not in held and _is_document(held):
-            return from_document(called, held, options)
+            return from_document(screen, called, held, options)
     for option, value in (("--via", options.via), ("--registry", registry)):
         if value is not None:
             raise UsageError(f"{option} is for a server of a registry", hint="name it as io.github.owner/server")
@@ -329,7 +340,7 @@ def _is_address(word: str) -> bool:
     return labels[-1] in _TOP_DOMAINS and labels[0] not in _TOP_DOMAINS
 
 
-def print_published(words: list[str], deadline: Deadline | None, as_json: bool) -> None:
+def print_published(screen: Screen, words: list[str], deadline: Deadline | None) -> None:
     """Print the newest versions of the servers that match all of `words`, of which the first may be the registry's URL.
 
     Raises `ToolError` if there are none, `UsageError` without a word, `RegistryError`, `DeadlineError`.
@@ -338,7 +349,7 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
     wanted = words[1:] if url else words
     if not any(wanted):
         raise UsageError("no search words given", hint="give a word of the server's name or description")
-    with open_registry(url, deadline) as registry, SessionView(f"searching {masked_url(registry.url)}"):
+    with open_registry(url, deadline) as registry, SessionView(screen, f"searching {masked_url(registry.url)}"):
         found = list(islice(registry.search(wanted), MAX_FOUND + 1))
     is_complete, found = len(found) <= MAX_FOUND, found[:MAX_FOUND]
     # Servers whose name matches come first, then those whose description matches.
@@ -346,15 +357,15 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
     if not found:
         hint = "the registry looks for the longest word in names; use another, or a part of it"
         raise ToolError(f"no server of {masked_url(registry.url)} matches {' '.join(wanted)!r}", hint=hint)
-    if as_json:
-        print_json({"servers": [_object(one) for one in found], "complete": is_complete})
+    if screen.as_json:
+        screen.print_json({"servers": [_object(one) for one in found], "complete": is_complete})
         return
     for one in found:
         name = f"{one_line(one.name)} {one_line(one.version)}"
-        print_line(fitted(f"{name}  {one_line(one.description, DESCRIPTION_CHARS)}".rstrip(), name))
+        screen.print_line(fitted(f"{name}  {one_line(one.description, DESCRIPTION_CHARS)}".rstrip(), name))
     if not is_complete:
-        remark(f"only the first {MAX_FOUND} are shown; more words find fewer")
-    remark(f"add one with: {to_type('add', one_line(found[0].name))}")
+        screen.remark(f"only the first {MAX_FOUND} are shown; more words find fewer")
+    screen.remark(f"add one with: {screen.line.to_type('add', one_line(found[0].name))}")
 
 
 def _object(one: Document) -> dict[str, Any]:
@@ -373,17 +384,17 @@ class Added(NamedTuple):
     url: str | None
 
 
-def print_outdated(entries: Mapping[str, ServerEntry | EntryError], deadline: Deadline | None, as_json: bool) -> None:
+def print_outdated(screen: Screen, entries: Mapping[str, ServerEntry | EntryError], deadline: Deadline | None) -> None:
     """Print each server that has a newer version, or all as JSON. Finally reports the errors of the registries."""
     added = [one for entry in entries.values() if (one := _added(entry)) is not None]
     deadline = deadline or Deadline(DEFAULT_TIMEOUT_SECONDS)
-    with SessionView(f"checking {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:
+    with SessionView(screen, f"checking {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:
         newest = list(threads.map(lambda one: _newest(one, deadline), added))
-    if as_json:
-        print_json({"servers": [_row(one, found) for one, found in zip(added, newest, strict=True)]})
+    if screen.as_json:
+        screen.print_json({"servers": [_row(screen, one, found) for one, found in zip(added, newest, strict=True)]})
     else:
-        _print(added, newest)
-    fail_with(found for found in newest if isinstance(found, MCPError))
+        _print(screen, added, newest)
+    screen.fail_with(found for found in newest if isinstance(found, MCPError))
 
 
 def _added(entry: ServerEntry | EntryError) -> Added | None:
@@ -408,29 +419,31 @@ def _is_outdated(one: Added, found: Document) -> bool:
     return found.version != one.version or found.status != "active"
 
 
-def _row(one: Added, found: Document | MCPError) -> dict[str, Any]:
+def _row(screen: Screen, one: Added, found: Document | MCPError) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "registry": one.published, "version": one.version}
     if isinstance(found, MCPError):
-        return {**row, "error": error_object(found)}
+        return {**row, "error": screen.error_object(found)}
     return {**row, "latest": found.version, "status": found.status, "outdated": _is_outdated(one, found)}
 
 
-def _print(added: Sequence[Added], newest: Sequence[Document | MCPError]) -> None:
+def _print(screen: Screen, added: Sequence[Added], newest: Sequence[Document | MCPError]) -> None:
     outdated = [
         (one, found)
         for one, found in zip(added, newest, strict=True)
         if not isinstance(found, MCPError) and _is_outdated(one, found)
     ]
     if not added:
-        remark("no server was added from a registry")
+        screen.remark("no server was added from a registry")
     elif not outdated and not any(isinstance(found, MCPError) for found in newest):
-        remark("all servers from a registry have their newest versions")
+        screen.remark("all servers from a registry have their newest versions")
     rows = [
         [one.name, one_line(one.version), one_line(found.version), "" if found.status == "active" else found.status]
         for one, found in outdated
     ]
     for line in columns(rows):
-        print_line(line.rstrip())
+        screen.print_line(line.rstrip())
     if outdated:
         first, _ = outdated[0]
-        remark(f"add the new version with: {to_type('add', first.name, first.published, more='--force')}")
+        screen.remark(
+            f"add the new version with: {screen.line.to_type('add', first.name, first.published, more='--force')}"
+        )

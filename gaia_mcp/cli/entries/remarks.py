@@ -9,14 +9,13 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
 
 # The members that may be printed; any other member may be a secret.
@@ -93,17 +92,17 @@ def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     return {key: visible.get(key, MASK) for key in members(raw)}
 
 
-def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
+def remark_on_unseen(screen: Screen, entries: Iterable[ServerEntry]) -> None:
     """Print a remark with the command that caches the tools of those servers that are enabled and were never asked."""
     folder = cache_folder()
     names = [entry.name for entry in entries if not entry.disabled and ServerCache(folder, entry).seen() is None]
     if names:
         whose = "its tools" if len(names) == 1 else "their tools"
-        shown = to_type("tools", *(names if len(names) <= MAX_NAMED else ()))
-        remark(f"completion and search include {whose} after: {shown}")
+        shown = screen.line.to_type("tools", *(names if len(names) <= MAX_NAMED else ()))
+        screen.remark(f"completion and search include {whose} after: {shown}")
 
 
-def remark_on_oauth(entries: Iterable[ServerEntry]) -> None:
+def remark_on_oauth(screen: Screen, entries: Iterable[ServerEntry]) -> None:
     """Print a remark for each entry whose `oauth` has members that are not read. They may be another program's, or
     misspelled.
     """
@@ -115,20 +114,20 @@ def remark_on_oauth(entries: Iterable[ServerEntry]) -> None:
             listed = one_line(", ".join(map(repr, names)))
             meant = did_you_mean(names[0], KNOWN) if len(names) == 1 else ""
             told = f"not read in 'oauth' of {one_line(entry.name)!r}: {listed}"
-            remark(f"{told}; {meant}" if meant else told)
+            screen.remark(f"{told}; {meant}" if meant else told)
 
 
-def remark_on_retries(entries: Iterable[ServerEntry]) -> None:
+def remark_on_retries(screen: Screen, entries: Iterable[ServerEntry]) -> None:
     """Print a remark for each agent with `max_retries`: an agent's tool is called only once, because a failed call may
     have had effects.
     """
     for entry in entries:
         if entry.transport == "agent" and entry.raw.get("max_retries"):
             which = f"'max_retries' of {one_line(entry.name)!r} has no effect"
-            remark(f"{which}: a tool of an agent is never called twice; only a handler repeats its own requests")
+            screen.remark(f"{which}: a tool of an agent is never called twice; only a handler repeats its own requests")
 
 
-def remark_on_held_back(entry: ServerEntry) -> None:
+def remark_on_held_back(screen: Screen, entry: ServerEntry) -> None:
     """Print a remark with the variables that the server of `entry` does not inherit, if it is a program that inherits
     only some.
     """
@@ -139,4 +138,4 @@ def remark_on_held_back(entry: ServerEntry) -> None:
         return
     given = child_environment(dict.fromkeys(target.env, ""), os.environ)
     if names := sorted(name for name in os.environ if name not in given):
-        remark(f"not passed on to {entry.name!r}: {', '.join(names)}")
+        screen.remark(f"not passed on to {entry.name!r}: {', '.join(names)}")

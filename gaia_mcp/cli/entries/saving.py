@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,8 +32,8 @@ from gaia_mcp.cli.entries.remarks import (
 )
 from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.lines import LAUNCHERS, CommandLine, again, needs_arguments, to_type
-from gaia_mcp.cli.screen.output import OutputMode, counted, remark, report, to_stderr
+from gaia_mcp.cli.lines import LAUNCHERS, needs_arguments
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
@@ -62,6 +63,8 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.entries.given import Given
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.fleet.session import Session
     from gaia_mcp.protocol.events import Peer
@@ -88,61 +91,66 @@ class Tried(NamedTuple):
 UNTRIED = Tried({}, "")
 
 
-def tried(entry: ServerEntry, deadline: Deadline | None, given: Given | None = None) -> Tried:
+def tried(screen: Screen, entry: ServerEntry, deadline: Deadline | None, given: Given | None = None) -> Tried:
     """Connect to a server once. Raises as `connected` does; the hint then also says that nothing was saved."""
-    CommandLine.used.append(entry)
+    screen.line.used.append(entry)
     try:
-        with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
+        with (
+            SessionView(screen, f"starting {entry.name}") as view,
+            connected(entry, view, deadline=deadline) as session,
+        ):
             peer = session.peer
-            found = _tools(session)
+            found = _tools(screen, session)
     except MCPError as error:
-        about_given = _hint_for(given, error) if given is not None else ""
-        error.hint = about_given or "; ".join(filter(None, ("nothing was saved", hint_for(error))))
+        about_given = _hint_for(screen.line, given, error) if given is not None else ""
+        error.hint = about_given or "; ".join(filter(None, ("nothing was saved", hint_for(screen.line, error))))
         raise
     return _presented(peer, found)
 
 
-def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline: Deadline | None) -> list[Tried]:
+def tried_all(
+    screen: Screen, servers: Sequence[Given], entries: Sequence[ServerEntry], deadline: Deadline | None
+) -> list[Tried]:
     """Connect to each of the new servers once. Raises the last error after reporting the others, and `EntryError` for
     an incomplete command.
     """
     for entry in entries:
-        _check_complete(entry)
-        if OutputMode.debug:
-            remark_on_held_back(entry)
+        _check_complete(screen.line, entry)
+        if screen.debug:
+            remark_on_held_back(screen, entry)
     if len(entries) == 1:
-        return [tried(entries[0], deadline, servers[0])]
-    CommandLine.has_several = True
-    CommandLine.used.extend(entries)
-    with SessionView(f"starting {len(entries)} servers") as view:
-        results = ask_all(entries, _tools, view, deadline)
+        return [tried(screen, entries[0], deadline, servers[0])]
+    screen.line.has_several = True
+    screen.line.used.extend(entries)
+    with SessionView(screen, f"starting {len(entries)} servers") as view:
+        results = ask_all(entries, partial(_tools, screen), view, deadline)
     problems = []
     for server, result in zip(servers, results, strict=True):
         if result.error is not None:
-            result.error.hint = _hint_for(server, result.error) or result.error.hint
+            result.error.hint = _hint_for(screen.line, server, result.error) or result.error.hint
             problems.append(result.error)
     for problem in problems[:-1]:
-        report(problem)
+        screen.report(problem)
     if problems:
-        remark("nothing was saved: of servers that are pasted together, all or none are saved")
+        screen.remark("nothing was saved: of servers that are pasted together, all or none are saved")
         raise problems[-1]
     return [_presented(result.peer, result.value) for result in results]
 
 
-def _check_complete(entry: ServerEntry) -> None:
+def _check_complete(line: CommandLine, entry: ServerEntry) -> None:
     # A launcher without arguments would wait for input until the timeout.
     target = entry.target
     if isinstance(target, Command) and not target.args and needs_arguments(target.command):
-        start = to_type("add", entry.name, more=f"-- {typeable(target.command)} ARG...")
+        start = line.to_type("add", entry.name, more=f"-- {typeable(target.command)} ARG...")
         whole = f"give the program that it runs: {start}"
         raise EntryError(entry.name, f"its command {target.command!r} alone does not start a server", hint=whole)
 
 
-def _tools(session: Session) -> int:
+def _tools(screen: Screen, session: Session) -> int:
     """The number of a server's tools. Also requests prompts and resources, so that completion knows them."""
     found = session.tools()
     if session.problems == [unsupported("tools")]:
-        remark(f"{session.entry.name}: {session.problems[0]}")
+        screen.remark(f"{session.entry.name}: {session.problems[0]}")
     for kind, ask in (("prompts", session.prompts), ("resources", session.resources_and_templates)):
         if kind in session.capabilities:
             # Not essential: commands that name a prompt or a resource report the error.
@@ -158,36 +166,37 @@ def _presented(peer: Peer | None, tools: int) -> Tried:
     return Tried(facts, f"{named}, {counted(tools, 'tool')}")
 
 
-def _hint_for(server: Given, error: MCPError) -> str:
+def _hint_for(line: CommandLine, server: Given, error: MCPError) -> str:
     """A hint for a new server that does not work, based on how it was given; empty if there is none."""
     if isinstance(error, (ServerExitedError, DeadlineError)):
         places = [place.partition(" ") for place in placeholders(server.entry)]
         if variables := [name for kind, _, name in places if kind == "env"]:
             options = [word for name in variables for word in ("--env", f"{name}=VALUE")]
-            how = again("set it" if len(variables) == 1 else "set them", *options, server=server.name)
+            how = line.again("set it" if len(variables) == 1 else "set them", *options, server=server.name)
             return f"its variables are placeholders; nothing was saved; {how}"
         if arguments := [int(number) for kind, _, number in places if kind == "args"]:
-            return _to_be_edited(masked_arguments(server.entry["args"])[arguments[0]])
+            return _to_be_edited(line, masked_arguments(server.entry["args"])[arguments[0]])
     if isinstance(error, SpawnError) and "command" in placeholders(server.entry):
-        return _to_be_edited(error.command)
+        return _to_be_edited(line, error.command)
     if isinstance(error, SpawnError) and len(server.words) == 1 and re.fullmatch(_ADDRESS, server.words[0]):
         scheme = "http" if server.words[0].startswith("localhost") else "https"
         url = shlex.quote(masked_url(f"{scheme}://{server.words[0]}"))
-        return f"if it is a URL: {to_type('add', server.name, more=url)}"
+        return f"if it is a URL: {line.to_type('add', server.name, more=url)}"
     if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
         words = [server.name, *server.words]
         name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"
-        named = to_type("add", name, more=f"-- {shlex.join(masked_arguments(words))}")
+        named = line.to_type("add", name, more=f"-- {shlex.join(masked_arguments(words))}")
         return f"the name of the server is missing: {named}"
     return ""
 
 
-def _to_be_edited(placeholder: str) -> str:
-    return f"{placeholder!r} is a placeholder; {again('save it, then edit it,', '--no-check')}"
+def _to_be_edited(line: CommandLine, placeholder: str) -> str:
+    return f"{placeholder!r} is a placeholder; {line.again('save it, then edit it,', '--no-check')}"
 
 
-def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
+def warn_of_placeholders(screen: Screen, name: str, entry: Mapping[str, Any]) -> None:
     """Print a remark for each value of an entry that is a placeholder."""
+    to_type = screen.line.to_type
     for place in placeholders(entry):
         kind, _, which = place.partition(" ")
         if kind == "env":
@@ -198,10 +207,10 @@ def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
         else:
             value = repr(masked_arguments(entry["args"])[int(which)]) if kind == "args" else f"its {kind}"
             told, change = f"{value} contains a placeholder", to_type("edit", name)
-        remark(f"{told}; set it with: {change}")
+        screen.remark(f"{told}; set it with: {change}")
 
 
-def warn_of_patterns(entry: ServerEntry) -> None:
+def warn_of_patterns(screen: Screen, entry: ServerEntry) -> None:
     """Print a remark for each name and pattern of the entry's filter that matches no tool, if the tools are cached."""
     tools = ServerCache(cache_folder(), entry).listed()
     if tools is None or entry.tool_filter is None:
@@ -209,10 +218,10 @@ def warn_of_patterns(entry: ServerEntry) -> None:
     names = [tool["name"] for tool in tools]
     for pattern in entry.tool_filter.without_match(names):
         meant = did_you_mean(pattern, names)
-        remark(f"{pattern!r} matches no tool of {entry.name!r}" + (f"; {meant}" if meant else ""))
+        screen.remark(f"{pattern!r} matches no tool of {entry.name!r}" + (f"; {meant}" if meant else ""))
 
 
-def warn_of_secrets(entry: Mapping[str, Any]) -> None:
+def warn_of_secrets(screen: Screen, entry: Mapping[str, Any]) -> None:
     """Print a remark for each plain-text secret in an entry."""
     for place in plain_secrets(entry):
         if place in placeholders(entry):
@@ -220,11 +229,11 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
         kind, _, name = place.partition(" ")
         if kind == "env":
             instead = f"--env {name} alone would store a reference to the variable instead"
-            remark(f"{name} is stored as plain text; {instead}")
+            screen.remark(f"{name} is stored as plain text; {instead}")
         else:
             kind = "setting" if kind == "settings" else kind
             what = f"the {kind} {name}" if name else _masked_part(entry, kind)
-            remark(f"{what} is stored as plain text; use a reference such as ${{TOKEN}} instead")
+            screen.remark(f"{what} is stored as plain text; use a reference such as ${{TOKEN}} instead")
 
 
 def _masked_part(entry: Mapping[str, Any], member: str) -> str:
@@ -238,15 +247,15 @@ def _masked_part(entry: Mapping[str, Any], member: str) -> str:
     return f"the argument {' '.join([*option, shown[at]])!r}"
 
 
-def warn_of_files(name: str, arguments: list[str]) -> None:
+def warn_of_files(screen: Screen, name: str, arguments: list[str]) -> None:
     """Print a remark if an argument is a file in the working folder, which a server started elsewhere cannot find."""
     for argument in arguments:
         # An agent is FILE:CLASS.
         names = (argument, argument.partition(":")[0])
         if not os.path.isabs(argument) and any(map(os.path.isfile, names)):  # noqa: PTH117
             where = "the server starts in the folder that it is called from"
-            keep = to_type("edit", name, more="--cwd .")
-            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: {keep}")
+            keep = screen.line.to_type("edit", name, more="--cwd .")
+            screen.remark(f"{argument!r} is a file of this folder, and {where}; keep it here: {keep}")
             return
 
 
@@ -267,13 +276,15 @@ class Saved(NamedTuple):
     presented: str
 
 
-def changed_entry(name: str, before: Any, words: list[str], url: str | None, unset: list[str]) -> dict[str, Any]:
+def changed_entry(
+    line: CommandLine, name: str, before: Any, words: list[str], url: str | None, unset: list[str]
+) -> dict[str, Any]:
     """The entry without the members that are unset, and with its new command or URL.
 
     Raises `UsageError`, and `EntryError` for an entry that is not an object.
     """
     if words and url is not None:
-        raise UsageError("a command and --url cannot be used together", hint=f"see: {to_type('show', name)}")
+        raise UsageError("a command and --url cannot be used together", hint=f"see: {line.to_type('show', name)}")
     if not isinstance(before, dict):
         read_entry(name, before)  # Always raises here.
     after: dict[str, Any] = deepcopy(before)
@@ -293,7 +304,9 @@ def changed_entry(name: str, before: Any, words: list[str], url: str | None, uns
     return after
 
 
-def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *, no_check: bool) -> Saved:
+def save_change(
+    screen: Screen, store: ConfigStore, change: Change, deadline: Deadline | None, *, no_check: bool
+) -> Saved:
     """Save the changed entry. Connects to its server first if the change can affect the connection. Does nothing if no
     member differs.
 
@@ -313,19 +326,19 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
         return saved
     is_another = _essence(entry) != _essence(earlier)
     if is_another and not no_check:
-        saved = Saved(different, *tried(entry, deadline))
+        saved = Saved(different, *tried(screen, entry, deadline))
     store.replace(name, change.before, entry, new_name=new_name)
     renamed = entry._replace(name=new_name)
     if new_name != name:
         RunLogs(log_folder(), name, store.path).move_to(RunLogs(log_folder(), new_name, store.path))
         ServerCache(cache_folder(), entry).copy_to(ServerCache(cache_folder(), renamed))
     if is_another:
-        remark_on_unseen([renamed])
-        remark_on_retries([renamed])
-        remark_on_oauth([renamed])
-    warn_of_secrets(_changed_part(change.after, different))
+        remark_on_unseen(screen, [renamed])
+        remark_on_retries(screen, [renamed])
+        remark_on_oauth(screen, [renamed])
+    warn_of_secrets(screen, _changed_part(change.after, different))
     if not different.keys().isdisjoint((INCLUDE, EXCLUDE)):
-        warn_of_patterns(entry)
+        warn_of_patterns(screen, entry)
     return saved
 
 
@@ -354,7 +367,7 @@ def _essence(entry: ServerEntry | None) -> Any:
     return entry and (entry.transport, entry.target, entry.revision)
 
 
-def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
+def edited(screen: Screen, text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
     """Open `text` in `$VISUAL`, `$EDITOR` or vi, and pass the edited text to `use`, with the path of the temporary
     file.
 
@@ -383,7 +396,7 @@ def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
             try:
                 use(after, path)
             except MCPError as error:
-                to_stderr(f"not saved: {one_line(error.message, 1000)}")
+                screen.to_stderr(f"not saved: {one_line(error.message, 1000)}")
                 if not typer.confirm("Edit it again?", default=True, err=True):
                     raise
             else:
@@ -391,7 +404,7 @@ def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
                 return True
     finally:
         if is_wanted:
-            remark(f"what you wrote is in {path}")
+            screen.remark(f"what you wrote is in {path}")
         else:
             path.unlink(missing_ok=True)
 

@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gaia_mcp.cli.lines import LAUNCHERS, CommandLine, entry_options, to_type
+from gaia_mcp.cli.lines import LAUNCHERS, entry_options
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.entries import ServerEntry
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.grammar.model import ServerWords
+    from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.core.systems import CodeKind
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
-# Our own child process then logs tracebacks.
-_DEBUG = ("--debug",)
 # The item that a command needs in addition to the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
 # Launcher options that take a value. The value of `--from` or `-p` is only the package that contains the program.
@@ -65,32 +64,28 @@ _HOST_LABELS = frozenset(("mcp", "api", "www", "app", "docs", "server", "co", "c
 FALLBACK = "server"
 
 
-def find_entry(store: ConfigStore, word: str, *, debug: bool = False) -> ServerEntry:
-    """The configured server named `word`, which takes precedence, or otherwise the target `word`. With `debug`,
-    handlers and agents log their tracebacks.
+def find_entry(store: ConfigStore, word: str) -> ServerEntry:
+    """The configured server named `word`, which takes precedence, or otherwise the target `word`.
 
     Raises `ServerUnknownError` for a word that is neither, `EntryError` for an invalid one, `AgentError` for the
     missing file of an agent, `ConfigFileError`.
     """
-    entry = _configured(store, word, debug=debug) or typed_entry(word, debug=debug)
-    if entry is None:
+    if (entry := _found(store, word)) is None:
         raise store.unknown(word)
     return entry
 
 
-def _configured(store: ConfigStore, name: str, *, debug: bool) -> ServerEntry | None:
-    entry = store.find(name)
-    if debug and entry is not None and isinstance(entry.target, Served):
-        return entry._replace(target=entry.target._replace(options=_DEBUG))
-    return entry
+def _found(store: ConfigStore, word: str) -> ServerEntry | None:
+    entry = store.find(word) or typed_entry(word)
+    return store.in_use(entry) if entry is not None else None
 
 
-def typed_entry(word: str, *, debug: bool = False) -> TypedEntry | None:
+def typed_entry(word: str) -> TypedEntry | None:
     """The target `word`; None if it looks like a name. Raises `EntryError` and `AgentError` as `find_entry` does."""
     if word.lower().startswith(URL_SCHEMES):
         scheme, _, rest = word.partition(":")
         return TypedEntry(on_one_line(masked_url(word)), Remote(f"{scheme.lower()}:{rest}"))
-    if (code := served_code(word, debug=debug)) is not None:
+    if (code := served_code(word)) is not None:
         return TypedEntry(on_one_line(word), code)
     is_path = re.fullmatch(_PATH, word, re.DOTALL) is not None
     if is_path and (word.split() == [word] or os.path.exists(os.path.expanduser(word))):  # noqa: PTH110, PTH111
@@ -123,13 +118,13 @@ def is_target(word: str) -> bool:
         return True
 
 
-def command_entry(words: Sequence[str], *, debug: bool = False) -> TypedEntry:
+def command_entry(words: Sequence[str]) -> TypedEntry:
     """The target for the words after two dashes, program first; a single word may be any target.
 
     Raises as `find_entry` does.
     """
     command, *arguments = words
-    if not arguments and (entry := typed_entry(command, debug=debug)) is not None:
+    if not arguments and (entry := typed_entry(command)) is not None:
         return entry
     target = Command(command, arguments)
     return TypedEntry(target.described(), target)
@@ -144,7 +139,7 @@ def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
     return split_tool_name(word, servers) or split_tool_name(word, built_in())
 
 
-def served_code(word: str, *, debug: bool = False) -> Served | None:
+def served_code(word: str) -> Served | None:
     """The handler, agent or folder of handlers that `word` names, as an absolute path; None for any other word.
 
     A path without a class is a program, not code to load, if it is an executable script. Raises `AgentError` for a
@@ -152,24 +147,22 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
     """
     from gaia_mcp.agents.loader import built_in
 
-    options = _DEBUG if debug else ()
     if word in built_in():
-        agent = Served("agent", word, is_typed=True, options=options)
-        return agent.in_file(CommandLine.config) if CommandLine.config is not None else agent
+        return Served("agent", word, is_typed=True)
     place, colon, name = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
         if path.is_file():
             if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
                 return None
-            return Served(kind_of_file(path), f"{path}{colon}{name}", is_typed=True, options=options)
+            return Served(kind_of_file(path), f"{path}{colon}{name}", is_typed=True)
         if word.split() != [word]:
             return None  # A command line that ends with such a file.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")
     if (re.fullmatch(_PATH, word, re.DOTALL) or word.endswith("/")) and os.path.isdir(os.path.expanduser(word)):  # noqa: PTH111, PTH112
-        return Served("handler", os.path.abspath(os.path.expanduser(word)), is_typed=True, options=options)  # noqa: PTH100, PTH111
+        return Served("handler", os.path.abspath(os.path.expanduser(word)), is_typed=True)  # noqa: PTH100, PTH111
     if place and name and all(part.isidentifier() for part in [*place.split("."), *name.split(".")]):
-        return Served("agent", word, cwd=_working_folder(), is_typed=True, options=options)
+        return Served("agent", word, cwd=_working_folder(), is_typed=True)
     return None
 
 
@@ -192,17 +185,17 @@ def raw_entry(target: Command | Served) -> dict[str, object]:
     return {**entry, "inherit": True} if target.inherit else entry
 
 
-def find_servers(store: ConfigStore, typed: ServerWords, *, debug: bool = False) -> list[ServerEntry]:
+def find_servers(store: ConfigStore, typed: ServerWords) -> list[ServerEntry]:
     """The servers of `[NAME...] [-- COMMAND [ARG...]]`, without duplicates. Raises as `find_entry` does."""
     names, command = typed.of_names(store.names()) if typed.after else typed
-    entries = [find_entry(store, word, debug=debug) for word in dict.fromkeys(names)]
+    entries = [find_entry(store, word) for word in dict.fromkeys(names)]
     if command:
-        entries.append(command_entry(command, debug=debug))
+        entries.append(store.in_use(command_entry(command)))
     return with_own_names(entries)
 
 
 def find_server(
-    store: ConfigStore, typed: ServerWords, *, has_item: bool = True, debug: bool = False
+    line: CommandLine, store: ConfigStore, typed: ServerWords, *, has_item: bool = True
 ) -> tuple[ServerEntry, list[str]]:
     """The server of `NAME [WORD...]` or `[WORD...] -- COMMAND [ARG...]`, and the remaining words; `has_item` as in
     `ServerWords.has_command`.
@@ -210,12 +203,12 @@ def find_server(
     Raises as `find_entry` does, and `UsageError` for a command without an item before the dashes.
     """
     if typed.after and typed.has_command(store.names(), has_item=has_item):
-        return command_entry(typed.after, debug=debug), list(typed.before)
+        return store.in_use(command_entry(typed.after)), list(typed.before)
     first, *rest = typed.words
-    entry = _configured(store, first, debug=debug) or typed_entry(first, debug=debug)
+    entry = _found(store, first)
     if typed.after and not typed.before and has_item and (entry is None or _is_program(entry)):
-        command, item = command_entry(typed.after).name, _ITEMS.get(CommandLine.command, "tool")
-        begun = to_type(CommandLine.command, more=f"{item.upper()} [ARG...] -- {command}")
+        command, item = command_entry(typed.after).name, _ITEMS.get(line.command, "tool")
+        begun = line.to_type(line.command, more=f"{item.upper()} [ARG...] -- {command}")
         raise UsageError(f"no {item} of {command!r} given", hint=f"name it before the dashes: {begun}")
     if entry is None:
         raise store.unknown(first)
@@ -375,13 +368,13 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:
+def how_to_keep(line: CommandLine, entry: ServerEntry, taken: Collection[str] = ()) -> str:
     """The command that saves a server, with a name that is not in `taken`. Secrets in its command are masked."""
     target = entry.target
     passed = entry_options(entry, "add")
     if not isinstance(target, (Command, Served)):
-        return to_type("add", more=" ".join([*passed, quote(entry.name)]))
+        return line.to_type("add", more=" ".join([*passed, quote(entry.name)]))
     name = suggested_name(raw_entry(target)) or FALLBACK
     words = quote(entry.name) if isinstance(target, Served) else f"-- {target.described()}"
     free = chain([name], (f"{name}-{number}" for number in count(2)))
-    return to_type("add", next(each for each in free if each not in taken), more=" ".join([*passed, words]))
+    return line.to_type("add", next(each for each in free if each not in taken), more=" ".join([*passed, words]))

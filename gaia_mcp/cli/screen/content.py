@@ -11,13 +11,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gaia_mcp.cli.lines import again
-from gaia_mcp.cli.screen.output import OutputMode, counted, json_text, print_json, remark, write_text
+from gaia_mcp.cli.screen.output import counted, json_text
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.text.safe import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from gaia_mcp.cli.screen.output import Screen
 
 # Suffixes for types to which the platform's table gives an unusual suffix, or none.
 _SUFFIXES = {
@@ -153,13 +154,13 @@ class Limit:
         return shown
 
 
-def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
+def print_parts(screen: Screen, parts: Iterable[Part], structure: Any = None) -> None:
     """Print texts, each on its own lines, and on a terminal pictures or descriptions of files; `structure` if none of
     the parts is a text. An empty text is one.
     """
     terminal = on_terminal(sys.stdout)
     unseen: list[File] = []
-    limit = Limit(OutputMode.max_chars)
+    limit = Limit(screen.max_chars)
     last, has_text = "", False
     for part in parts:
         text, picture = part.text, ""
@@ -173,26 +174,26 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
         if not text and not picture:
             continue
         if last and not last.endswith("\n"):
-            write_text("\n")
+            screen.write_text("\n")
         last = text or "\n"
         if terminal:
             # Imported late: a pipe gets the server's text unchanged.
             from gaia_mcp.cli.screen.display import show_text
 
-            write_text(picture)
-            last = show_text(text, part.mime_type) if text else last
+            screen.write_text(picture)
+            last = show_text(screen, text, part.mime_type) if text else last
         else:
-            write_text(last)
+            screen.write_text(last)
     is_structure = structure is not None and not last and not has_text
-    if is_structure and OutputMode.max_chars is None:
-        print_json(structure)
+    if is_structure and screen.max_chars is None:
+        screen.print_json(structure)
     elif is_structure:
-        write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
-    elif last and not last.endswith("\n") and (terminal or not OutputMode.raw):
-        write_text("\n")
-    remark_left_out(limit)
+        screen.write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
+    elif last and not last.endswith("\n") and (terminal or not screen.raw):
+        screen.write_text("\n")
+    remark_left_out(screen, limit)
     if unseen:
-        _remark_unseen(unseen)
+        _remark_unseen(screen, unseen)
 
 
 def _picture(file: File) -> str:
@@ -201,14 +202,14 @@ def _picture(file: File) -> str:
     return drawn(file.data)
 
 
-def remark_left_out(limit: Limit) -> None:
+def remark_left_out(screen: Screen, limit: Limit) -> None:
     """Print a remark with the number of omitted characters, if there are any."""
     if limit.left_out:
-        remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
+        screen.remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
 
 
-def _remark_unseen(files: Sequence[File]) -> None:
+def _remark_unseen(screen: Screen, files: Sequence[File]) -> None:
     if len(files) == 1:
-        remark(f"{files[0].described()}: {again('save it', '-o', files[0].name)}")
+        screen.remark(f"{files[0].described()}: {screen.line.again('save it', '-o', files[0].name)}")
     else:
-        remark(f"{counted(len(files), 'file')} not shown: {again('save them', '-o', './')}")
+        screen.remark(f"{counted(len(files), 'file')} not shown: {screen.line.again('save them', '-o', './')}")

@@ -10,11 +10,14 @@ import base64
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.screen.colours import coloured, kind_of
-from gaia_mcp.cli.screen.output import OutputMode, remark, write_text
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, width_of
 from gaia_mcp.text.safe import clean, clean_json
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
 
 # A person does not read more on a terminal, and some terminals take long to print it.
 MAX_CHARS = 100_000
@@ -31,20 +34,20 @@ _KITTY_PROGRAMS = ("ghostty", "kitty")
 _ITERM2_PROGRAMS = ("iTerm.app", "WezTerm")
 
 
-def show_text(text: str, mime_type: object = None) -> str:
+def show_text(screen: Screen, text: str, mime_type: object = None) -> str:
     """Write `text` to the terminal, with a remark if it was cut. Returns the text that was written."""
     # Without the remark, the beginning would be mistaken for the whole text.
-    is_cut = len(text) > MAX_CHARS and not OutputMode.quiet
+    is_cut = len(text) > MAX_CHARS and not screen.quiet
     kind = kind_of(text, mime_type)
     beginning = text[:MAX_CHARS] if is_cut else text
     # In JSON, control characters become JSON escapes, so that it is still JSON when it is copied.
     shown = clean_json(beginning.replace("\r\n", "\n")) if kind == "json" else clean(beginning)
     if is_cut:
         shown = _screens(shown)
-    write_text(coloured(shown, kind) if has_colours() else shown)
+    screen.write_text(coloured(shown, kind) if has_colours() else shown)
     if is_cut:
         size = len(text.encode("utf-8", "replace")) / 1000
-        remark(f"this is the beginning of {size:,.0f} kB; for all of it add | less, > FILE or --json")
+        screen.remark(f"this is the beginning of {size:,.0f} kB; for all of it add | less, > FILE or --json")
     return shown
 
 

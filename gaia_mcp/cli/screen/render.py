@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.content import File, Limit, Text, parts_of, print_parts, remark_left_out, resource_part
 from gaia_mcp.cli.screen.output import (
-    OutputMode,
     json_text,
-    print_json,
-    print_line,
-    remark,
-    report,
-    to_stderr,
-    write_bytes,
 )
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
@@ -32,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gaia_mcp.cli.screen.content import Part
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.text.redaction.masker import Masker
 
 # A tool's error text up to this length is part of the error message; a longer one is printed before it.
@@ -51,6 +45,7 @@ class Answer(NamedTuple):
 
 
 def show_result(
+    screen: Screen,
     server: str,
     tool: str,
     result: dict[str, Any],
@@ -65,21 +60,21 @@ def show_result(
     """
     content = result.get("content")
     if content is None and "structuredContent" not in result:
-        remark(f"the result of {tool!r} has no 'content'")
+        screen.remark(f"the result of {tool!r} has no 'content'")
     blocks = content if isinstance(content, list) else [] if content is None else [content]
     parts = parts_of(tool, blocks)
     answer = Answer(parts, result, result.get("structuredContent"))
     try:
         if result.get("isError"):
-            _show_failure(server, tool, answer, destination, masker, hint_for)
+            _show_failure(screen, server, tool, answer, destination, masker, hint_for)
         else:
-            _show(answer, destination)
+            _show(screen, answer, destination)
     except SaveError as error:
         error.hint += "; the tool has run, and calling it again runs it again"
         raise
 
 
-def show_messages(prompt: str, result: dict[str, Any], destination: Destination | None) -> None:
+def show_messages(screen: Screen, prompt: str, result: dict[str, Any], destination: Destination | None) -> None:
     """Print a prompt's messages: as JSON with `--json`, otherwise as text, several ones under their roles.
 
     Raises `SaveError`.
@@ -93,16 +88,17 @@ def show_messages(prompt: str, result: dict[str, Any], destination: Destination 
             content = message.get("content")
             yield from parts_of(prompt, content if isinstance(content, list) else [content])
 
-    _show(Answer(parts(), result), destination)
+    _show(screen, Answer(parts(), result), destination)
 
 
-def show_contents(uri: str, result: dict[str, Any], destination: Destination | None) -> None:
+def show_contents(screen: Screen, uri: str, result: dict[str, Any], destination: Destination | None) -> None:
     """Print a resource: as JSON with `--json`, otherwise its text. All its contents are files. Raises `SaveError`."""
     contents = (content for content in result["contents"] if isinstance(content, dict))
-    _show(Answer((resource_part(uri, content) for content in contents), result), destination)
+    _show(screen, Answer((resource_part(uri, content) for content in contents), result), destination)
 
 
 def _show_failure(
+    screen: Screen,
     server: str,
     tool: str,
     answer: Answer,
@@ -117,31 +113,33 @@ def _show_failure(
     if not parts and answer.structure is not None:
         texts = [json.dumps(answer.structure, ensure_ascii=False)]
     said = masker().text("\n".join(texts)).strip()
-    if not OutputMode.as_json and (details := details_of(said)):
+    if not screen.as_json and (details := details_of(said)):
         # The schema and the arguments in the message are for a model, so they are omitted.
         said = "; ".join(details)
         parts = [Text(said)]
     files = [part for part in parts if isinstance(part, File)]
     # An error text must not overwrite the file meant for the result.
     destination = destination if files else None
-    if OutputMode.as_json or on_terminal(sys.stdout):
-        _show(answer._replace(parts=parts), destination)
+    if screen.as_json or on_terminal(sys.stdout):
+        _show(screen, answer._replace(parts=parts), destination)
         # The same person reads stdout and stderr.
-        is_read = bool(texts) and not OutputMode.as_json and on_terminal(sys.stderr)
+        is_read = bool(texts) and not screen.as_json and on_terminal(sys.stderr)
     else:
-        _show(Answer([file for file in files if file.text is None], None), destination)
+        _show(screen, Answer([file for file in files if file.text is None], None), destination)
         is_read = len(said) > REASON_CHARS or "\n" in said
         if is_read:
-            limit = Limit(OutputMode.max_chars)
-            to_stderr(clean(limit.cut(said)))
-            remark_left_out(limit)
+            limit = Limit(screen.max_chars)
+            screen.to_stderr(clean(limit.cut(said)))
+            remark_left_out(screen, limit)
     reason = said or "no reason given"
-    if is_read or OutputMode.as_json:
+    if is_read or screen.as_json:
         error = masker().text(_error_in(answer.structure)).strip()
         # Text that was just printed to the same terminal is not repeated.
         reason = "" if is_read and error in ("", said) else error or reason
     failed = f"tool {tool!r} of {server!r} failed"
-    report(ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint_for(said)))
+    screen.report(
+        ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint_for(said))
+    )
 
 
 def _error_in(structure: Any) -> str:
@@ -150,64 +148,64 @@ def _error_in(structure: Any) -> str:
     return error if isinstance(error, str) else ""
 
 
-def _show(answer: Answer, destination: Destination | None) -> None:
-    if OutputMode.as_json and destination is None:
-        print_json(answer.whole)
+def _show(screen: Screen, answer: Answer, destination: Destination | None) -> None:
+    if screen.as_json and destination is None:
+        screen.print_json(answer.whole)
         return
     parts = list(answer.parts)
     for part in parts:
         if isinstance(part, Text) and part.problem:
-            remark(part.problem)
+            screen.remark(part.problem)
     if destination is not None and not destination.is_folder and any(part.text is None for part in parts):
         # A single FILE is for content that cannot be printed.
         parts = [part if part.text is None else Text(part.text, part.mime_type) for part in parts]
     files = [part for part in parts if isinstance(part, File)]
     if destination is None or (destination.is_folder and not files):
-        if OutputMode.as_json:
-            print_json(answer.whole)
+        if screen.as_json:
+            screen.print_json(answer.whole)
         else:
-            print_parts(parts, answer.structure)
+            print_parts(screen, parts, answer.structure)
     elif not files:
-        _save_text(parts, answer, destination)
+        _save_text(screen, parts, answer, destination)
     elif destination.is_stdout:
         for part in parts:
             if isinstance(part, File):
-                write_bytes(part.data)
+                screen.write_bytes(part.data)
             else:
-                to_stderr(clean(part.text.removesuffix("\n")))
-    elif OutputMode.as_json:
+                screen.to_stderr(clean(part.text.removesuffix("\n")))
+    elif screen.as_json:
         for file in files:
-            remark(f"saved {destination.save(file)}")  # The result itself has no member for the path.
-        print_json(answer.whole)
+            screen.remark(f"saved {destination.save(file)}")  # The result itself has no member for the path.
+        screen.print_json(answer.whole)
     else:
         # One by one: parts before a file that cannot be saved are still printed.
-        print_parts(_saved(part, destination) if isinstance(part, File) else part for part in parts)
+        print_parts(screen, (_saved(part, destination) if isinstance(part, File) else part for part in parts))
 
 
 def _saved(file: File, destination: Destination) -> Text:
     return Text(f"{destination.save(file)}\n", is_path=True)
 
 
-def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) -> None:
+def _save_text(screen: Screen, parts: Sequence[Part], answer: Answer, destination: Destination) -> None:
     """Save a result without files: the text that would be printed."""
     text = ""
     for part in parts:
         text += ("\n" if text and not text.endswith("\n") else "") + (part.text or "")
-    if OutputMode.as_json:
+    if screen.as_json:
         text = json_text(answer.whole)
     elif not parts and answer.structure is not None:
         text = json_text(answer.structure)
-    elif text and not text.endswith("\n") and not OutputMode.raw and not destination.is_stdout:
+    elif text and not text.endswith("\n") and not screen.raw and not destination.is_stdout:
         text += "\n"
     data = encodable(text).encode()
     if destination.is_stdout:
-        write_bytes(data)
+        screen.write_bytes(data)
         return
     path = destination.save(File(data, text, "text/plain", "", ""))
-    if OutputMode.as_json:
-        remark(f"saved {path}")
+    if screen.as_json:
+        screen.remark(f"saved {path}")
     else:
-        print_line(str(path))
+        screen.print_line(str(path))
 
 
 class SaveError(MCPError):

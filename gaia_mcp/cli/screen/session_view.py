@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gaia_mcp.cli.lines import CommandLine
-from gaia_mcp.cli.screen.output import OutputMode, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, on_terminal, width_of
 from gaia_mcp.fleet import Observer
 from gaia_mcp.text.safe import clean, encodable, one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.protocol.events import Progressed
 
@@ -51,7 +50,8 @@ ASCII_SHAPES = Shapes("|/-\\", "#", ".")
 class Waiting:
     """A line on stderr, from `quiet_seconds` on, while the body of the `with` runs. Thread-safe."""
 
-    def __init__(self, what: str, *, quiet_seconds: float = QUIET_SECONDS) -> None:
+    def __init__(self, screen: Screen, what: str, *, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self.screen = screen
         self._what = one_line(what, 60)
         self._quiet_seconds = quiet_seconds
         self._since = 0.0
@@ -67,8 +67,8 @@ class Waiting:
         self._servers: dict[str, Callable[[], str]] = {}
 
     def __enter__(self) -> Self:
-        if can_redraw(sys.stderr) and not OutputMode.quiet:
-            OutputMode.room = self._room
+        if can_redraw(sys.stderr) and not self.screen.quiet:
+            self.screen.room = self._room
             self._since = time.monotonic()
             threading.Thread(target=self._run, daemon=True).start()
         return self
@@ -81,7 +81,7 @@ class Waiting:
         self._over.set()
         with self._lock:
             self._erase()
-            OutputMode.room = nullcontext
+            self.screen.room = nullcontext
 
     def rename(self, what: str) -> None:
         """Show a new activity."""
@@ -179,30 +179,30 @@ class SessionView(Waiting, Observer):
 
     @property
     def command(self) -> str:
-        return CommandLine.command
+        return self.screen.line.command
 
     @property
     def debug(self) -> bool:
-        return OutputMode.debug
+        return self.screen.debug
 
     def remark(self, text: str) -> None:
-        remark(text)
+        self.screen.remark(text)
 
     def stderr(self, server: str, lines: bytes) -> None:
         for line in clean(lines.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-            to_stderr(f"[{server}] {line.rstrip()}")
+            self.screen.to_stderr(f"[{server}] {line.rstrip()}")
 
     def logged(self, server: str, level: str, data: Any) -> None:
         """Print a log message, on a terminal or with `--debug`."""
-        if OutputMode.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
+        if self.screen.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
             text = data if isinstance(data, str) else repr(data)
-            remark(f"{server} logged ({level}): {one_line(text, 500)}")
+            self.screen.remark(f"{server} logged ({level}): {one_line(text, 500)}")
 
 
-def asking(entries: Sequence[ServerEntry]) -> SessionView:
+def asking(screen: Screen, entries: Sequence[ServerEntry]) -> SessionView:
     """The view of a command that uses these servers concurrently."""
     # Imported before the servers start: while they hold all file descriptors, no module can be loaded, but a shortage
     # must be reported.
     import gaia_mcp.cli.hints  # noqa: F401
 
-    return SessionView(f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers")
+    return SessionView(screen, f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from gaia_mcp.cli.completion.completers import tool_patterns
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.serving import LIMITS, SERVED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.fleet.gateway.gate import NamePatterns, Owners, Restriction
     from gaia_mcp.fleet.gateway.naming import Owner
     from gaia_mcp.server.provider import Provider
@@ -94,13 +94,14 @@ class Gate:
     for an audit file that cannot be written.
     """
 
-    def __init__(self, options: ToolOptions, scopes: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, screen: Screen, options: ToolOptions, scopes: Sequence[tuple[str, str]] = ()) -> None:
         for option, patterns in (("--allow", options.allow), ("--deny", options.deny)):
             if not all(pattern.strip() for pattern in patterns):
                 raise UsageError(f"{option} needs a pattern, not an empty word", hint="give it one, such as 'read_*'")
+        self._screen = screen
         self._options = options
         self._scopes = scopes
-        self._locked = _locked_tools(options) if options.locked or options.lock_file is not None else None
+        self._locked = _locked_tools(screen, options) if options.locked or options.lock_file is not None else None
         self._audit = _audit_file(options.audit) if options.audit is not None else None
 
     def check_locked(self, target: str) -> None:
@@ -133,7 +134,7 @@ class Gate:
         if self._audit is not None:
             from gaia_mcp.fleet.gateway.gate import AuditedProvider
 
-            provider = AuditedProvider(provider, self._audit, owners, remark)
+            provider = AuditedProvider(provider, self._audit, owners, self._screen.remark)
         if self._options.search and not by_name:
             from gaia_mcp.fleet.gateway.search import SearchProvider
 
@@ -145,25 +146,25 @@ class Gate:
             return None
         from gaia_mcp.fleet.gateway.gate import NamePatterns
 
-        return NamePatterns(self._options.allow, self._options.deny, partial(_report_pattern, no_tool))
+        return NamePatterns(self._options.allow, self._options.deny, partial(_report_pattern, self._screen, no_tool))
 
     def _restrictions(self) -> list[Restriction]:
         found: list[Restriction] = []
         if self._options.read_only:
             from gaia_mcp.fleet.gateway.gate import ReadOnly
 
-            found.append(ReadOnly(_report_contradiction))
+            found.append(ReadOnly(partial(_report_contradiction, self._screen)))
         if self._locked is not None:
             from gaia_mcp.fleet.gateway.gate import Locked
 
-            found.append(Locked(self._locked.contracts, _reporting_changes(self._locked)))
+            found.append(Locked(self._locked.contracts, _reporting_changes(self._screen, self._locked)))
         return found
 
 
-def _locked_tools(options: ToolOptions) -> LockedTools | None:
+def _locked_tools(screen: Screen, options: ToolOptions) -> LockedTools | None:
     from gaia_mcp.cli.checks.locked import LockedTools
 
-    return LockedTools.wanted(options.locked, options.lock_file)
+    return LockedTools.wanted(screen, options.locked, options.lock_file)
 
 
 def _audit_file(path: Path) -> AuditFile:
@@ -179,21 +180,23 @@ def _audit_file(path: Path) -> AuditFile:
     return file
 
 
-def _report_pattern(no_tool: str, option: str, pattern: str) -> None:
+def _report_pattern(screen: Screen, no_tool: str, option: str, pattern: str) -> None:
     advice = ": repeat the option for each pattern" if "," in pattern else ""
-    remark(f"--{option} {pattern!r} matches {no_tool}{advice}")
+    screen.remark(f"--{option} {pattern!r} matches {no_tool}{advice}")
 
 
-def _report_contradiction(owner: Owner) -> None:
+def _report_contradiction(screen: Screen, owner: Owner) -> None:
     name = "/".join(owner)
-    remark(f"{name!r} is marked read-only, but its name suggests otherwise; leave it out with: --deny {typeable(name)}")
+    screen.remark(
+        f"{name!r} is marked read-only, but its name suggests otherwise; leave it out with: --deny {typeable(name)}"
+    )
 
 
-def _reporting_changes(locked: LockedTools) -> Callable[[str, Sequence[ToolChange] | None], None]:
+def _reporting_changes(screen: Screen, locked: LockedTools) -> Callable[[str, Sequence[ToolChange] | None], None]:
     from gaia_mcp.cli.checks.locked import changed
 
     def report(server: str, changes: Sequence[ToolChange] | None) -> None:
-        error = locked.unlocked(server) if changes is None else changed(server, changes, locked.path)
-        remark(f"{error.message}; only tools that match the lock file are served. To {error.hint}")
+        error = locked.unlocked(server) if changes is None else changed(screen.line, server, changes, locked.path)
+        screen.remark(f"{error.message}; only tools that match the lock file are served. To {error.hint}")
 
     return report

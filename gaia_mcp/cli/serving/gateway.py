@@ -7,14 +7,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
 
 from gaia_mcp.cli.completion.completers import server_names
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import OutputMode, remark, report, to_stderr
 from gaia_mcp.cli.serving import SERVED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
@@ -24,6 +23,7 @@ from gaia_mcp.text.safe import clean
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.serving.gate import Gate
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.config.entries import ServerEntry
@@ -81,6 +81,7 @@ class Gateway(NamedTuple):
     in the `files` later; None if they stay as they are.
     """
 
+    screen: Screen
     entries: Mapping[str, ServerEntry | MCPError]
     words: list[str]
     title: str
@@ -104,6 +105,7 @@ class Gateway(NamedTuple):
 
         Raises `UsageError`, `ConfigError` if there are none, and as `Invocation.servers` does.
         """
+        screen = invocation.screen
         if is_all and names:
             raise UsageError("--all and names cannot be used together", hint="leave out --all, or the names")
         store = invocation.open_store()
@@ -118,6 +120,7 @@ class Gateway(NamedTuple):
             words += [word for option, values in given for value in values for word in (option, value)]
             words += ["--token-env", invocation.token_env] if invocation.token_env is not None else []
             return cls(
+                screen,
                 {**{entry.name: entry for entry in found}, **mapped},
                 [*named, *words],
                 ", ".join(names),
@@ -128,25 +131,26 @@ class Gateway(NamedTuple):
         if os.environ.get(BEHIND_VARIABLE) == _digest(store.path):
             raise ConfigError(
                 f"one of the servers in {store.path} serves all of them, itself included",
-                hint=f"let it serve the others by name: {to_type('serve', more='--server NAME...')}",
+                hint=f"let it serve the others by name: {screen.line.to_type('serve', more='--server NAME...')}",
             )
 
         def read(store: ConfigStore) -> dict[str, ServerEntry | MCPError]:
             found = {
                 name: entry
                 for name, entry in store.entries().items()
-                if isinstance(entry, MCPError) or not (entry.disabled or _is_restricted(entry) or _is_gateway(entry))
+                if isinstance(entry, MCPError)
+                or not (entry.disabled or _is_restricted(entry) or _is_gateway(screen, entry))
             }
             return {**found, **mapped}
 
         if not (entries := read(store)):
             raise ConfigError(
                 f"{store.path} has no server that is enabled",
-                hint=f"save one with: {to_type('add', more='NAME -- COMMAND [ARG...]')}",
+                hint=f"save one with: {screen.line.to_type('add', more='NAME -- COMMAND [ARG...]')}",
             )
         files = [store.path, *([store.project.path] if store.project is not None else [])]
         return cls(
-            entries, ["--all", *words], "all servers", prefix, store.path,
+            screen, entries, ["--all", *words], "all servers", prefix, store.path,
             files=files, read_again=lambda: read(invocation.open_store()),
         )  # fmt: skip
 
@@ -183,12 +187,12 @@ class Gateway(NamedTuple):
             environment={BEHIND_VARIABLE: _digest(self.file)},
             marks=marks,
             max_instances=MAX_INSTANCES if has_several_clients else 0,
-            report=remark,
-            show=_show if OutputMode.debug else None,
-            debug=OutputMode.debug,
+            report=self.screen.remark,
+            show=partial(_show, self.screen) if self.screen.debug else None,
+            debug=self.screen.debug,
         )
         if self.read_again is not None:
-            _follow(self.files, self.read_again, provider)
+            _follow(self.screen, self.files, self.read_again, provider)
         called = gate.before(provider, provider.tool_owner, by_name=True)
         fronts = [front.front(called, self.entries, provider) for front in self.fronts]
         return Loaded(gate.before(provider, provider.tool_owner), max_calls, marks, fronts)
@@ -209,7 +213,10 @@ def single_target(targets: Sequence[str], prefix: Prefix | None, invocation: Inv
 
 
 def _follow(
-    files: Sequence[Path], read: Callable[[], Mapping[str, ServerEntry | MCPError]], provider: GatewayProvider
+    screen: Screen,
+    files: Sequence[Path],
+    read: Callable[[], Mapping[str, ServerEntry | MCPError]],
+    provider: GatewayProvider,
 ) -> None:
     """Serve what is in the files, whenever they change. What cannot be read is reported, and changes nothing."""
     seen = _states(files)
@@ -224,10 +231,10 @@ def _follow(
             try:
                 entries = read()
             except MCPError as error:
-                report(error)
+                screen.report(error)
                 continue
             provider.replace(entries)
-            remark(f"{files[0]} has changed; serving {', '.join(entries) or 'no server'}")
+            screen.remark(f"{files[0]} has changed; serving {', '.join(entries) or 'no server'}")
 
     threading.Thread(target=follow, name="servers", daemon=True).start()
 
@@ -257,7 +264,7 @@ def _is_restricted(entry: ServerEntry) -> bool:
     return not entry.is_available(None, None)
 
 
-def _is_gateway(entry: ServerEntry) -> bool:
+def _is_gateway(screen: Screen, entry: ServerEntry) -> bool:
     """Whether the entry is itself a gateway to all servers."""
     from gaia_mcp.config.command import Command
 
@@ -267,13 +274,13 @@ def _is_gateway(entry: ServerEntry) -> bool:
     words = [target.command, *(target.args or ())]
     is_gateway = "serve" in words and "--all" in words and any(word in _OWN_WORDS for word in words)
     if is_gateway:
-        remark(f"{entry.name!r} is left out: it serves all servers itself")
+        screen.remark(f"{entry.name!r} is left out: it serves all servers itself")
     return is_gateway
 
 
 _OWN_WORDS = frozenset({"mcp", "gmcp", "gaia_mcp"})
 
 
-def _show(server: str, lines: bytes) -> None:
+def _show(screen: Screen, server: str, lines: bytes) -> None:
     for line in clean(lines.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-        to_stderr(f"[{server}] {line.rstrip()}")
+        screen.to_stderr(f"[{server}] {line.rstrip()}")

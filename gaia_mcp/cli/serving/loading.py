@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gaia_mcp.cli.screen.output import OutputMode, remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import AgentError
 from gaia_mcp.core.names import handler_name, is_server_name, tidy_name
 from gaia_mcp.core.systems import imported
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.core.systems import CodeKind
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.http.app import Front
@@ -60,7 +60,7 @@ class LoadCode(Protocol):
     ) -> CheckedProvider: ...
 
 
-def code_provider(kind: CodeKind, target: str, order: Mapping[str, Any]) -> CheckedProvider:
+def code_provider(screen: Screen, kind: CodeKind, target: str, order: Mapping[str, Any]) -> CheckedProvider:
     """The provider of code that is not an agent, or of a folder of it.
 
     Raises `HandlerError`, and `UsageError` for settings that are given for a folder.
@@ -68,11 +68,17 @@ def code_provider(kind: CodeKind, target: str, order: Mapping[str, Any]) -> Chec
     if order.get("settings") and os.path.isdir(target):  # noqa: PTH112
         raise UsageError("--kwarg is for one handler", hint="name the file of one: path/to/NAME_handler.py")
     load: LoadCode = imported(kind.provider)
-    return load(target, order, remark=remark, log=to_stderr, on_failure=report_failure)
+    return load(target, order, remark=screen.remark, log=screen.to_stderr, on_failure=screen.report_failure)
 
 
 def load_provider(
-    target: str, order: Mapping[str, Any], keywords: dict[str, Any], *, max_calls: int | None, reload: bool
+    screen: Screen,
+    target: str,
+    order: Mapping[str, Any],
+    keywords: dict[str, Any],
+    *,
+    max_calls: int | None,
+    reload: bool,
 ) -> Loaded:
     """The provider of an agent or of handlers, configured by `order`.
 
@@ -80,7 +86,7 @@ def load_provider(
     """
     from gaia_mcp.cli.entries.targets import kind_to_serve
 
-    if OutputMode.debug:
+    if screen.debug:
         import logging
 
         # The built-in agents log their tracebacks only at this level.
@@ -89,19 +95,21 @@ def load_provider(
     if (kind := kind_to_serve(target, order)) is not None:
         if reload:
             raise UsageError("--reload is for an agent", hint="leave it out, and start it again")
-        provider = code_provider(kind, target, {**order, "settings": keywords})
+        provider = code_provider(screen, kind, target, {**order, "settings": keywords})
         limit = max_calls
     else:
         agent = sound_agent(target, keywords)
         limit = max_calls or own_limit(target, agent)
-        provider = served = agent_provider(target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload)
+        provider = served = agent_provider(
+            screen, target, agent, lambda text: screen.remark(f"{target}: {text}"), list_changes=reload
+        )
         open_agent(target, served)
         if (max_bytes := order.get("max_result_bytes")) is not None:
             from gaia_mcp.server.capping import CappedProvider
 
             provider = CappedProvider(served, max_bytes)
         if reload:
-            watch_agent(target, keywords, served)
+            watch_agent(screen, target, keywords, served)
     # The server may run for weeks, so garbage is collected as often as in any program, without scanning the loaded
     # modules.
     gc.freeze()
@@ -135,12 +143,12 @@ def sound_agent(target: str, keywords: dict[str, Any]) -> Any:
 
 
 def agent_provider(
-    target: str, agent: Any, tell: Callable[[str], None], *, list_changes: bool = False
+    screen: Screen, target: str, agent: Any, tell: Callable[[str], None], *, list_changes: bool = False
 ) -> AgentProvider:
     from gaia_mcp.server.agent import AgentProvider
 
     with _describing(target):
-        provider = AgentProvider(agent, list_changes=list_changes, report=tell, on_failure=report_failure)
+        provider = AgentProvider(agent, list_changes=list_changes, report=tell, on_failure=screen.report_failure)
         provider.describe()
     return provider
 
@@ -156,24 +164,23 @@ def open_agent(target: str, provider: AgentProvider) -> None:
         raise AgentError(target, problem, hint="see the traceback with --debug") from cause
 
 
-def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
+def watch_agent(screen: Screen, target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
     """Reload the agent whenever its files change."""
     from gaia_mcp.agents.loader import source_folder
 
     if (folder := source_folder(target)) is None:
-        remark(f"{target} is built in and has no files to watch")
+        screen.remark(f"{target} is built in and has no files to watch")
         return
 
     def load_again() -> None:
         agent = sound_agent(target, keywords)
         with _describing(target):
             provider.replace_agent(agent)
-        remark("the agent has changed and was reloaded")
+        screen.remark("the agent has changed and was reloaded")
 
     from gaia_mcp.agents.loader import watch
-    from gaia_mcp.cli.screen.output import report
 
-    watch(folder, load_again, report)
+    watch(folder, load_again, screen.report)
 
 
 @contextmanager

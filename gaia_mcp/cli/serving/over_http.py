@@ -10,8 +10,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import OutputMode, counted, print_event, remark, report_failure
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.serving.gate import scope_rules
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
@@ -19,6 +18,7 @@ from gaia_mcp.core.errors import ConnectError, MCPError
 from gaia_mcp.core.systems import front_options, imported
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.serving.gateway import GatewayFront
     from gaia_mcp.cli.serving.loading import Mount
     from gaia_mcp.server.http.app import Front
@@ -66,7 +66,7 @@ class HttpOptions(NamedTuple):
     gateway_fronts: Mapping[str, GatewayFront] = NOTHING
 
 
-def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
+def serve_http(screen: Screen, mounts: Sequence[Mount], options: HttpOptions) -> None:
     """Serve the provider of each mount. Returns after a signal has ended the server, and raises that signal again.
 
     Raises `UsageError` for inconsistent options, `ConnectError` for an address that cannot be listened on or a store
@@ -135,7 +135,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
             state_keys=keys,
             fronts=fronts,
             marks=marks,
-            on_failure=report_failure,
+            on_failure=screen.report_failure,
             owned=[],
             metrics=new_metrics() if options.metrics else None,
         )
@@ -143,8 +143,10 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
         server = HttpServer(
             app,
             listener,
-            on_ready=lambda: _announce(mounts, shown, options.gateway_fronts, has_token=options.token is not None),
-            on_cut=lambda count: remark(f"{counted(count, 'call')} did not end in time: cancelled"),
+            on_ready=lambda: _announce(
+                screen, mounts, shown, options.gateway_fronts, has_token=options.token is not None
+            ),
+            on_cut=lambda count: screen.remark(f"{counted(count, 'call')} did not end in time: cancelled"),
         )
         closing.callback(app.close)
         server.run()
@@ -203,27 +205,27 @@ def _store(url: str | None) -> Store:
 
 
 def _announce(
-    mounts: Sequence[Mount], address: Address, fronts: Mapping[str, GatewayFront], *, has_token: bool
+    screen: Screen, mounts: Sequence[Mount], address: Address, fronts: Mapping[str, GatewayFront], *, has_token: bool
 ) -> None:
     """Print the URLs. After that, output of the agents' code goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
     bound, address = address, address.reachable()
     urls = {mount.name: address.url(mount.path) for mount in mounts}
-    if OutputMode.as_json:
+    if screen.as_json:
         where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
         where |= {name: address.url(front.path) for name, front in fronts.items()}
-        print_event({**where, "host": bound.host, "port": bound.port, "pid": os.getpid()})
+        screen.print_event({**where, "host": bound.host, "port": bound.port, "pid": os.getpid()})
     for mount in mounts:
-        remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
+        screen.remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
     for front in fronts.values():
-        remark(front.announcement(address.url(front.path)))
-    if not OutputMode.as_json:
+        screen.remark(front.announcement(address.url(front.path)))
+    if not screen.as_json:
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():
-            remark(f"its clients add it with: {to_type('add', name, more=url + header)}")
+            screen.remark(f"its clients add it with: {screen.line.to_type('add', name, more=url + header)}")
     if not is_loopback(bound.host):
-        remark("the connection is not encrypted: put a TLS proxy in front of it")
+        screen.remark("the connection is not encrypted: put a TLS proxy in front of it")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Printed text goes to a log: flushed after each line, it is not lost, and stays in order.
         sys.stdout.reconfigure(line_buffering=True)

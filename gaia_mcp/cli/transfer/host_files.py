@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.client.transports.stdio.launch import command_words, references
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import ConfigError
@@ -33,6 +32,14 @@ _DESKTOP_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 _SEARCHED = re.compile(rb"#![ \t]*/usr/bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
 # As Linux reads of the first line.
 MAX_LINE_BYTES = 256
+
+
+class NotExportedError(ConfigError):
+    """An entry that a host does not support."""
+
+    def __init__(self, name: str, host: HostProgram, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint, case="not-exported")
+        self.name = name
 
 
 def known_host(word: str) -> HostProgram:
@@ -154,9 +161,7 @@ def entry_for_host(
     try:
         theirs, told = entry_for(name, entry, host.dialect, old=old, value=variables)
     except NotCarriedError as problem:
-        hint = f"see the entry with: {to_type('show', name)}"
-        if str(problem).endswith(BY_VALUE):
-            hint = "set its variables, and write their values with --expand"
-        raise ConfigError(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint) from None
+        hint = "set its variables, and write their values with --expand" if str(problem).endswith(BY_VALUE) else ""
+        raise NotExportedError(name, host, str(problem), hint=hint) from None
     expand = ", with --expand, if it is set"
     return theirs, [*remarks, *(text + expand if text.endswith(BY_VALUE) else text for text in told)]

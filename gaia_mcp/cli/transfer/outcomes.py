@@ -14,20 +14,12 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import (
-    OutputMode,
     counted,
-    error_object,
-    print_json,
-    print_line,
-    remark,
-    report,
-    write_text,
 )
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.serving.loading import target_name
-from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file, working_folder
+from gaia_mcp.cli.transfer.host_files import NotExportedError, entry_for_host, home_folder, host_or_file, working_folder
 from gaia_mcp.cli.transfer.plans import handler_for, handlers_file
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.core.errors import ConfigError, MCPError
@@ -40,6 +32,8 @@ from gaia_mcp.text.safe import one_line
 from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.transfer.plans import ExportStep
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.hosts.dialects import Value
@@ -69,6 +63,7 @@ def difference(before: str, after: str, path: Path) -> str:
 
 
 def print_import(
+    screen: Screen,
     steps: list[Step],
     path: Path,
     before: dict[str, Any],
@@ -81,31 +76,31 @@ def print_import(
 
     `before` are the entries of the file `path` before the import, `saved` the imported ones.
     """
-    if OutputMode.as_json:
-        print_json(
+    if screen.as_json:
+        screen.print_json(
             {
                 "path": str(path),
                 "dry_run": dry_run,
-                "servers": [_as_object(step) for step in steps],
-                "errors": [error_object(error) for error in errors],
+                "servers": [_as_object(screen.line, step) for step in steps],
+                "errors": [screen.error_object(error) for error in errors],
             }
         )
         return
     rows = [[outcome_word(step.outcome, dry_run=dry_run), one_line(step.name, 64), _about(step)] for step in steps]
     for line in columns(rows, names=2):
-        print_line(line)
+        screen.print_line(line)
     for step in steps:
         if step.is_saved:
-            for text in [*step.sources[0].remarks, *_plain_secrets(step)]:
-                remark(f"{step.name}: {text}")
+            for text in [*step.sources[0].remarks, *_plain_secrets(screen.line, step)]:
+                screen.remark(f"{step.name}: {text}")
     if dry_run and saved:
         # If only secrets differ, the masked sides are equal; the line above has reported it.
         if text := _diff(before, saved, path):
-            print_line(text)
+            screen.print_line(text)
     elif saved:
-        print_line(f"imported {counted(len(saved), 'server')} into {shown(path)}")
+        screen.print_line(f"imported {counted(len(saved), 'server')} into {shown(path)}")
     elif not errors and not any(step.outcome == "conflict" for step in steps):
-        remark("there is nothing to import")
+        screen.remark("there is nothing to import")
 
 
 def _about(step: Step) -> str:
@@ -117,7 +112,7 @@ def _about(step: Step) -> str:
     return hosts
 
 
-def _as_object(step: Step) -> dict[str, Any]:
+def _as_object(line: CommandLine, step: Step) -> dict[str, Any]:
     return {
         "name": step.name,
         "outcome": step.outcome,
@@ -126,11 +121,11 @@ def _as_object(step: Step) -> dict[str, Any]:
         "differs": step.differs,
         "against": str(step.against) if step.against is not None else None,
         "reason": step.reason,
-        "remarks": [*step.sources[0].remarks, *_plain_secrets(step)],
+        "remarks": [*step.sources[0].remarks, *_plain_secrets(line, step)],
     }
 
 
-def _plain_secrets(step: Step) -> list[str]:
+def _plain_secrets(line: CommandLine, step: Step) -> list[str]:
     """Remarks on the plain-text secrets in an entry, with the command that replaces them."""
     found = plain_secrets(step.entry)
     variables = [name.removeprefix("env ") for name in found if name.startswith("env ")]
@@ -138,7 +133,7 @@ def _plain_secrets(step: Step) -> list[str]:
     remarks = []
     if variables:
         options = " ".join(f"--env {typeable(name)}" for name in variables)
-        edit = to_type("edit", step.name, more=options)
+        edit = line.to_type("edit", step.name, more=options)
         remarks.append(f"contains {', '.join(variables)} in plain text; for references: {edit}")
     if others:
         remarks.append(f"contains plain text in: {', '.join(others)}; use a reference such as ${{TOKEN}}")
@@ -153,11 +148,11 @@ def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
     return difference(text(before), text({**before, **saved}), path)
 
 
-def conflict_error(step: Step) -> MCPError:
+def conflict_error(line: CommandLine, step: Step) -> MCPError:
     """The error for a server whose entry differs from an existing one; the hint is the command that replaces it."""
     one = step.sources[0]
     against = shown(step.against) if step.against is not None else "?"
-    again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
+    again = line.to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
     how = ", with the same input" if one.place.scope == "stdin" else " with"
     return ConfigError(
         f"{step.name!r} of {_where(one.place)} differs from the one of {against} in {', '.join(step.differs)}",
@@ -195,45 +190,45 @@ class Export(NamedTuple):
         return [error for error in found if error is not None]
 
 
-def print_exports(exports: Sequence[Export], *, dry_run: bool) -> None:
+def print_exports(screen: Screen, exports: Sequence[Export], *, dry_run: bool) -> None:
     """Print the outcome of each export; for a `dry_run` the planned outcome, and the changes as a diff. The JSON of
     several is a list of what it is for one.
     """
-    if OutputMode.as_json:
-        objects = [_export_as_object(each, dry_run=dry_run) for each in exports]
-        print_json(objects[0] if len(objects) == 1 else {"exports": objects})
+    if screen.as_json:
+        objects = [_export_as_object(screen, each, dry_run=dry_run) for each in exports]
+        screen.print_json(objects[0] if len(objects) == 1 else {"exports": objects})
         return
     for each in exports:
         if dry_run and len(exports) > 1:
-            print_line(f"{each.place.host.title}: {shown(each.place.path)}")
-        _print(each, dry_run=dry_run)
+            screen.print_line(f"{each.place.host.title}: {shown(each.place.path)}")
+        _print(screen, each, dry_run=dry_run)
 
 
-def _print(export: Export, *, dry_run: bool) -> None:
+def _print(screen: Screen, export: Export, *, dry_run: bool) -> None:
     place, steps = export.place, export.steps
     written = [step for step in steps if step.is_written]
     for step in written:
         for text in step.remarks:
-            remark(f"{step.name}: {text}")
+            screen.remark(f"{step.name}: {text}")
     rows = [_row(step, dry_run=dry_run) for step in steps if dry_run or not step.is_written]
     for line in columns(rows, names=2):
-        print_line(line)
+        screen.print_line(line)
     if dry_run:
         # If only secrets differ, the masked sides are equal; the line above has reported it.
         if text := _export_diff(written, place):
-            print_line(text)
+            screen.print_line(text)
     elif written:
         listed = ", ".join(repr(step.name) for step in written)
-        print_line(f"exported {listed} to {shown(place.path)}")
+        screen.print_line(f"exported {listed} to {shown(place.path)}")
 
 
-def _export_as_object(export: Export, *, dry_run: bool) -> dict[str, Any]:
+def _export_as_object(screen: Screen, export: Export, *, dry_run: bool) -> dict[str, Any]:
     return {
         "host": export.place.host.key,
         "path": str(export.place.path),
         "dry_run": dry_run,
         "servers": [_server_as_object(step, export.place) for step in export.steps],
-        "errors": [error_object(error) for error in export.errors],
+        "errors": [screen.error_object(error) for error in export.errors],
     }
 
 
@@ -262,7 +257,7 @@ def _masked(entry: Any, place: Place) -> Any:
     return masked_entry(entry, place.host.dialect.notation.pattern)
 
 
-def show_hosts() -> int:
+def show_hosts(screen: Screen) -> int:
     """Print the hosts that have files here, and their numbers of servers. Returns the exit code."""
     rows: list[dict[str, Any]] = []
     errors: list[MCPError] = []
@@ -272,20 +267,24 @@ def show_hosts() -> int:
         try:
             row["servers"] = list(servers_of(place.path, place.layout, place.host.title))
         except MCPError as error:
-            row["error"] = error_object(error)
+            row["error"] = screen.error_object(error)
             errors.append(error)
         if row["servers"] != [] or place.scope != "local":
             rows.append(row)
-    if OutputMode.as_json:
-        print_json({"hosts": rows})
+    if screen.as_json:
+        screen.print_json({"hosts": rows})
     else:
         for line in columns([_cells(row, shown(Path(row["path"]))) for row in rows]):
-            print_line(line)
+            screen.print_line(line)
         if not rows:
-            remark(f"no file of another host was found here; name one: {to_type('import', more='FILE')}")
+            screen.remark(
+                f"no file of another host was found here; name one: {screen.line.to_type('import', more='FILE')}"
+            )
         elif any(row["servers"] for row in rows):
-            remark(f"import from one by its name, or from all with: {to_type('import', more='--all')}")
-    return max([int(report(error)) for error in errors], default=0)
+            screen.remark(
+                f"import from one by its name, or from all with: {screen.line.to_type('import', more='--all')}"
+            )
+    return max([int(screen.report(error)) for error in errors], default=0)
 
 
 def _cells(row: dict[str, Any], path: str) -> list[str]:
@@ -293,7 +292,9 @@ def _cells(row: dict[str, Any], path: str) -> list[str]:
     return [row["host"], count, path if row["scope"] == "user" else f"{path} ({row['scope']})"]
 
 
-def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
+def print_entries(
+    screen: Screen, host: HostProgram, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool
+) -> None:
     """Print entries in the format of `host`, with secrets shown as `****` unless `show_secrets`.
 
     Raises `ConfigError` for an entry that the host does not support.
@@ -309,18 +310,18 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
         remarks += [f"{name}: {text}" for text in told]
     text = snippet(host, theirs)
     path = places(host, os.environ, home_folder())[0].path
-    if OutputMode.as_json:
+    if screen.as_json:
         facts = {"host": host.key, "title": host.title, "path": str(path), "format": host.layout.format}
-        print_json({**facts, "snippet": text, "servers": theirs, "remarks": remarks})
+        screen.print_json({**facts, "snippet": text, "servers": theirs, "remarks": remarks})
         return
-    write_text(text)
+    screen.write_text(text)
     for line in remarks:
-        remark(line)
-    remark(f"paste this into {shown(path)}")
+        screen.remark(line)
+    screen.remark(f"paste this into {shown(path)}")
 
 
 def print_handlers(
-    host: HostProgram, entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool
+    screen: Screen, host: HostProgram, entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool
 ) -> None:
     """Print entries for a host that runs handlers. Secrets belong in a separate file, and are printed separately with
     `show_secrets`.
@@ -339,22 +340,22 @@ def print_handlers(
         if secrets:
             hidden[name] = {"name": name, **secrets}
     text, secret_text = snippet(place.host, seen), snippet(place.host, hidden)
-    if OutputMode.as_json:
+    if screen.as_json:
         facts = {"host": place.host.key, "title": place.host.title, "path": str(place.path), "format": "yaml"}
         apart = {"secrets_path": str(files.secrets_path), "secrets_snippet": secret_text} if show_secrets else {}
-        print_json({**facts, "snippet": text, "servers": seen, **apart, "remarks": remarks})
+        screen.print_json({**facts, "snippet": text, "servers": seen, **apart, "remarks": remarks})
         return
-    write_text(text)
+    screen.write_text(text)
     if hidden and show_secrets:
-        write_text(f"# {files.secrets_path.name}\n{secret_text}")
+        screen.write_text(f"# {files.secrets_path.name}\n{secret_text}")
     elif hidden:
         remarks.append(f"the secrets for {files.secrets_path.name} are printed with --show-secrets")
     for line in remarks:
-        remark(line)
-    remark(f"paste this into {shown(place.path)}")
+        screen.remark(line)
+    screen.remark(f"paste this into {shown(place.path)}")
 
 
-def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
+def own_entry(screen: Screen, target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
     """A name, and an entry that serves `target` with this program from any folder. `words` are options of `serve`."""
     place, colon, kind = target.rpartition(":")
     found = os.path.abspath(os.path.expanduser(place or target))  # noqa: PTH100, PTH111
@@ -362,7 +363,9 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
     if colon and (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
         target = f"{found}:{kind}"
     elif colon:
-        remark(f"the host has to be able to import {place}; a path such as ./file.py:{kind} works from everywhere")
+        screen.remark(
+            f"the host has to be able to import {place}; a path such as ./file.py:{kind} works from everywhere"
+        )
     elif target.endswith(".py") or os.path.isdir(found):  # noqa: PTH112
         target = found
     command, *start = own_program()
@@ -376,8 +379,7 @@ def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
         try:
             text = with_server(text, host.layout, name, entry)
         except TextProblemError as problem:
-            hint = f"see the entry with: {to_type('show', name)}"
-            raise ConfigError(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint) from problem
+            raise NotExportedError(name, host, str(problem)) from problem
     return text
 
 

@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import anchored, is_relative, is_served, on_this_system
 from gaia_mcp.cli.entries.targets import suggested_name
-from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.cli.transfer.host_files import entry_for_host, home_alone, home_folder, host_or_file, working_folder
+from gaia_mcp.cli.transfer.host_files import (
+    NotExportedError,
+    entry_for_host,
+    home_alone,
+    home_folder,
+    host_or_file,
+    working_folder,
+)
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore, ServersFile, in_own_format
@@ -34,6 +39,7 @@ from gaia_mcp.hosts.pasted import Pasted
 from gaia_mcp.text.redaction import looks_secret
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.hosts.known import HostProgram
 
 # The name of standard input on a command line.
@@ -238,8 +244,7 @@ def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dic
     """A handler's entry in the format of its host, and remarks. Raises `ConfigError` for any other entry."""
     target = entry.target
     if not isinstance(target, Served) or target.transport != "handler":
-        problem = f"{entry.name!r} cannot be exported to {place.host.title}: it is not a handler"
-        raise ConfigError(problem, hint=f"see the entry with: {to_type('show', entry.name)}")
+        raise NotExportedError(entry.name, place.host, "it is not a handler")
     files = handlers_file(place)
     remarks: list[str] = []
     raw = {**entry.raw, "handler": target.anchored()}
@@ -314,7 +319,13 @@ class ExportStep(NamedTuple):
 
 
 def export_entries(
-    place: Place, entries: Mapping[str, Mapping[str, Any]], variables: Value, *, dry_run: bool, force: bool
+    screen: Screen,
+    place: Place,
+    entries: Mapping[str, Mapping[str, Any]],
+    variables: Value,
+    *,
+    dry_run: bool,
+    force: bool,
 ) -> list[ExportStep]:
     """Write `entries` to the file of `place`, unless this is a `dry_run`. Returns the outcome for each.
 
@@ -332,7 +343,7 @@ def export_entries(
         if not change(held) or dry_run:
             return steps
     if not is_there(place.path.parent):
-        remark(f"{place.host.title} has no folder here yet; {shown(place.path.parent)} is created")
+        screen.remark(f"{place.host.title} has no folder here yet; {shown(place.path.parent)} is created")
     # Compared again, now that the file is locked.
     change_servers(place.path, place.layout, place.host.title, change)
     return steps

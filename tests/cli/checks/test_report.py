@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, junit_xml
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.core.errors import MCPError
 from tests.cli.conftest import entry_of
 
@@ -19,7 +20,7 @@ def test_a_report_with_any_characters_is_well_formed_xml() -> None:
     text = "".join(map(chr, range(sys.maxunicode + 1)))
     checks = [Check(text, outcome, 0.5, text, MCPError(text, hint=text)) for outcome in (OK, WARN, FAIL)]
 
-    root = ElementTree.fromstring(junit_xml([Report(text, checks, [text], text)]))
+    root = ElementTree.fromstring(junit_xml(CommandLine(), [Report(text, checks, [text], text)]))
 
     (suite,) = root
     name = suite.get("name")

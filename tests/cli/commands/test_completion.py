@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.completion.installing import BEGIN, END, FILES, SCRIPTS, install, places, start_files, uninstall
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.core.errors import ConfigFileError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def test_bash_with_bash_completion_needs_no_start_file(tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("BASH_COMPLETION_VERSINFO=(2 11)\necho welcome\n")
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
-    there = places("bash", environ)
+    there = places(CommandLine(), "bash", environ)
 
     assert there.start_file is None
     assert install("bash", there) == [tmp_path / name for name in BASH_FILES]
@@ -210,10 +211,10 @@ def test_folders_named_by_the_environment_are_used(tmp_path: Path) -> None:
         "BASH_COMPLETION_USER_DIR": str(tmp_path / "bash it's"),
     }
 
-    assert places("bash", environ).scripts[0] == tmp_path / "bash it's" / "completions" / "gaia"
-    assert places("zsh", environ).start_file == tmp_path / "z d" / ".zshrc"
-    assert places("zsh", environ).scripts == [tmp_path / "data" / "gaia-mcp" / "_gaia"]
-    assert places("fish", environ).scripts == [tmp_path / "config" / "fish" / "conf.d" / "gaia-mcp.fish"]
+    assert places(CommandLine(), "bash", environ).scripts[0] == tmp_path / "bash it's" / "completions" / "gaia"
+    assert places(CommandLine(), "zsh", environ).start_file == tmp_path / "z d" / ".zshrc"
+    assert places(CommandLine(), "zsh", environ).scripts == [tmp_path / "data" / "gaia-mcp" / "_gaia"]
+    assert places(CommandLine(), "fish", environ).scripts == [tmp_path / "config" / "fish" / "conf.d" / "gaia-mcp.fish"]
 
 
 @pytest.mark.story
@@ -221,13 +222,13 @@ def test_the_path_of_the_profile_comes_from_powershell(tmp_path: Path) -> None:
     """Ours: it lies elsewhere on every system. The program on PATH here only answers as PowerShell does."""
     environ = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     with pytest.raises(ConfigFileError):
-        places("powershell", {**environ, "PATH": str(tmp_path)})
+        places(CommandLine(), "powershell", {**environ, "PATH": str(tmp_path)})
     profile = tmp_path / "it's" / "profile.ps1"
     stand_in = tmp_path / "powershell"
     stand_in.write_text(f'#!/bin/sh\necho "{profile}"\n')
     stand_in.chmod(0o755)
 
-    there = places("powershell", environ)
+    there = places(CommandLine(), "powershell", environ)
 
     assert there.start_file == profile
     assert install("powershell", there) == [tmp_path / ".local/share/gaia-mcp/gaia.ps1", profile]

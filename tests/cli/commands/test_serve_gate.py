@@ -12,6 +12,8 @@ import pytest
 
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.asking import Call
+from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.serving.gate import Gate, ToolOptions, scope_rules
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import InsufficientScopeError
@@ -174,7 +176,9 @@ def test_calls_over_http_are_audited(gaia: Gaia) -> None:
 def test_scopes_apply_to_a_tool_called_through_search_and_are_audited(tmp_path: Path) -> None:
     """Ours: `--scope 'a*=admin'` with `--search`; a call that lacks a scope is refused, and recorded."""
     options = ToolOptions(search=True, audit=tmp_path / "audit.jsonl")
-    provider = Gate(options, scope_rules(["all", "a*=admin"])).of_one("demo", AgentProvider(DemoAgent()))
+    provider = Gate(Screen(CommandLine()), options, scope_rules(["all", "a*=admin"])).of_one(
+        "demo", AgentProvider(DemoAgent())
+    )
     call = Call()
     call.scopes = frozenset({"all"})
     params = {"name": "call", "arguments": {"name": "add", "arguments": {"a": 1, "b": 2}}}

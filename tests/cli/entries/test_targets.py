@@ -20,6 +20,7 @@ from gaia_mcp.cli.entries.targets import (
     typed_entry,
 )
 from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
@@ -212,13 +213,13 @@ def test_the_server_is_the_first_argument_or_follows_two_dashes(
     """Ours: `call NAME TOOL`, `call TOOL -- COMMAND`."""
     store = configure("time")
 
-    assert find_server(store, ServerWords(["time", "now"]))[1] == ["now"]
-    entry, rest = find_server(store, ServerWords(["now", "zone=UTC"], ["run", "-x"]))
+    assert find_server(CommandLine(), store, ServerWords(["time", "now"]))[1] == ["now"]
+    entry, rest = find_server(CommandLine(), store, ServerWords(["now", "zone=UTC"], ["run", "-x"]))
     assert (entry.target, rest) == (Command("run", ["-x"]), ["now", "zone=UTC"])
-    entry, rest = find_server(store, ServerWords(["run x", "now"]))
+    entry, rest = find_server(CommandLine(), store, ServerWords(["run x", "now"]))
     assert (entry.target, rest) == (Command("run", ["x"]), ["now"])
     with pytest.raises(UsageError) as caught:
-        find_server(store, ServerWords([], ["uvx", "x"]))
+        find_server(CommandLine(), store, ServerWords([], ["uvx", "x"]))
     assert "-- uvx x" in caught.value.hint
 
 
@@ -275,11 +276,11 @@ LINES = (
 
 def test_the_command_that_saves_a_server_is_quoted_for_a_shell() -> None:
     """Ours: with a suggested name; an agent as it was typed, and a command with its secrets masked."""
-    assert [how_to_keep(entry) for entry, _ in LINES] == [f"gaia mcp add {line}" for _, line in LINES]
+    assert [how_to_keep(CommandLine(), entry) for entry, _ in LINES] == [f"gaia mcp add {line}" for _, line in LINES]
 
 
 def test_the_name_of_another_server_is_not_suggested() -> None:
     """Ours: the line would be refused."""
     entry = command_entry(["uvx", "mcp-server-time"])
 
-    assert how_to_keep(entry, {"time", "time-2"}) == "gaia mcp add time-3 -- uvx mcp-server-time"
+    assert how_to_keep(CommandLine(), entry, {"time", "time-2"}) == "gaia mcp add time-3 -- uvx mcp-server-time"

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.lines import CommandLine
-from gaia_mcp.cli.screen.output import choose_form
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 
 class Terminal(io.StringIO):
@@ -19,15 +16,6 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(autouse=True)
-def _plain() -> Iterator[None]:
-    """The plain form, and no command, before and after each test."""
-    choose_form(as_json=False, debug=False)
-    yield
-    choose_form(as_json=False, debug=False)
-    CommandLine.begin("", None)
 
 
 @pytest.fixture

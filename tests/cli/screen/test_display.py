@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen.colours import GREEN, RESET
 from gaia_mcp.cli.screen.display import MAX_CHARS, SCREENS, show_text
-from gaia_mcp.cli.screen.output import choose_form
+from gaia_mcp.cli.screen.output import Screen
 
 if TYPE_CHECKING:
     import pytest
+
+
+SCREEN = Screen(CommandLine())
 
 
 class Terminal(io.StringIO):
@@ -33,23 +37,23 @@ def test_control_characters_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None
     """Ours: a server must not move the cursor or change the title of the terminal."""
     stream = terminal(monkeypatch)
 
-    assert show_text("a\x1b[2J\x9b\u202e") == stream.getvalue() == "a\\x1b[2J\\x9b\\u202e"
+    assert show_text(SCREEN, "a\x1b[2J\x9b\u202e") == stream.getvalue() == "a\\x1b[2J\\x9b\\u202e"
 
 
 def test_json_is_escaped_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a copied text must still parse, so JSON's own escapes are used."""
     terminal(monkeypatch)
 
-    assert show_text('[\r\n"\x9b\u202e"]') == '[\n"\\u009b\\u202e"]'
+    assert show_text(SCREEN, '[\r\n"\x9b\u202e"]') == '[\n"\\u009b\\u202e"]'
 
 
 def test_json_has_colours_unless_they_are_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """The NO_COLOR convention: a variable that is set and not empty turns them off."""
     stream = terminal(monkeypatch)
-    show_text('["a"]')
+    show_text(SCREEN, '["a"]')
     assert stream.getvalue() == '["a"]'
     monkeypatch.delenv("NO_COLOR")
-    assert show_text('["a"]', "text/plain") == '["a"]'
+    assert show_text(SCREEN, '["a"]', "text/plain") == '["a"]'
     assert stream.getvalue() == f'["a"][{GREEN}"a"{RESET}]'
 
 
@@ -61,7 +65,7 @@ def test_a_long_text_is_truncated_after_some_screens(
     line = "x" * 39
     text = f"{line}\n" * (MAX_CHARS // 40 + 1)
 
-    assert show_text(text) == f"{line}\n" * (SCREENS * 5 // 2)
+    assert show_text(SCREEN, text) == f"{line}\n" * (SCREENS * 5 // 2)
 
     assert "note: this is the beginning of 100 kB" in capfd.readouterr().err
 
@@ -70,19 +74,18 @@ def test_a_long_line_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: one line of a megabyte would scroll everything else off the screen."""
     terminal(monkeypatch)
 
-    assert show_text("x" * (MAX_CHARS + 1)) == "x" * (SCREENS * 5 * 20) + "\n"
+    assert show_text(SCREEN, "x" * (MAX_CHARS + 1)) == "x" * (SCREENS * 5 * 20) + "\n"
 
 
 def test_text_of_the_maximum_length_is_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: only what exceeds the limit is truncated."""
     terminal(monkeypatch)
 
-    assert show_text("x" * MAX_CHARS) == "x" * MAX_CHARS
+    assert show_text(SCREEN, "x" * MAX_CHARS) == "x" * MAX_CHARS
 
 
 def test_a_quiet_command_prints_long_text_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: without the note, the beginning would be mistaken for the whole."""
     terminal(monkeypatch)
-    choose_form(as_json=False, debug=False, quiet=True)
 
-    assert len(show_text("x" * MAX_CHARS * 2)) == MAX_CHARS * 2
+    assert len(show_text(Screen(CommandLine(), quiet=True), "x" * MAX_CHARS * 2)) == MAX_CHARS * 2

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen import render
-from gaia_mcp.cli.screen.output import choose_form
+from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.screen.render import Destination, SaveError
 from gaia_mcp.text.redaction.masker import Masker
 
@@ -30,21 +31,32 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture(autouse=True)
-def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plain form, in a folder of its own."""
-    choose_form(as_json=False, debug=False)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own."""
     monkeypatch.chdir(tmp_path)
 
 
 def show_result(
-    server: str, tool: str, result: dict[str, Any], destination: Destination | None, masker: Callable[[], Masker]
+    server: str,
+    tool: str,
+    result: dict[str, Any],
+    destination: Destination | None,
+    masker: Callable[[], Masker],
+    screen: Screen | None = None,
 ) -> None:
-    render.show_result(server, tool, result, destination, masker, lambda said: f"it said {said!r}")
+    screen = screen or Screen(CommandLine())
+    render.show_result(screen, server, tool, result, destination, masker, lambda said: f"it said {said!r}")
 
 
-def shown(capsys: pytest.CaptureFixture[str], *blocks: Any, folder: Path | None = None, **result: Any) -> str:
+def shown(
+    capsys: pytest.CaptureFixture[str],
+    *blocks: Any,
+    folder: Path | None = None,
+    screen: Screen | None = None,
+    **result: Any,
+) -> str:
     destination = Destination(folder, is_folder=True) if folder else None
-    show_result("s", "my tool/1", {"content": list(blocks), **result}, destination, Masker)
+    show_result("s", "my tool/1", {"content": list(blocks), **result}, destination, Masker, screen)
     return capsys.readouterr().out
 
 
@@ -57,8 +69,8 @@ def test_each_text_block_ends_its_line(capsys: pytest.CaptureFixture[str]) -> No
     assert shown(capsys, text("a"), text("b\n"), text(""), text("c")) == "a\nb\nc\n"
     assert shown(capsys, text("a"), text("b\n")) == "a\nb\n"
     assert shown(capsys, text("")) == ""
-    choose_form(as_json=False, debug=False, raw=True)
-    assert shown(capsys, text("a"), text("b")) == "a\nb"
+    raw = Screen(CommandLine(), raw=True)
+    assert shown(capsys, text("a"), text("b"), screen=raw) == "a\nb"
 
 
 def test_structured_content_replaces_missing_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,22 +240,22 @@ def test_a_pipe_gets_text_unchanged_except_for_surrogates(capsys: pytest.Capture
 
 def test_max_chars_limits_all_text_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: with a note of how much is missing, so that the beginning is not mistaken for the whole."""
-    choose_form(as_json=False, debug=False, max_chars=5)
+    screen = Screen(CommandLine(), max_chars=5)
 
-    show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None, Masker)
+    show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None, Masker, screen)
     out, err = capsys.readouterr()
     assert out == "abc\nde\n"
     assert err == "note: 6 more characters; for all of it leave out --max-chars\n"
 
-    show_result("s", "t", {"content": [text("abcde")]}, None, Masker)
+    show_result("s", "t", {"content": [text("abcde")]}, None, Masker, screen)
     assert capsys.readouterr() == ("abcde\n", "")
 
-    show_result("s", "t", {"content": [], "structuredContent": {"a": 1}}, None, Masker)
+    show_result("s", "t", {"content": [], "structuredContent": {"a": 1}}, None, Masker, screen)
     out, err = capsys.readouterr()
     assert out == '{\n  "\n'
     assert err.startswith("note: 8 more characters; ")
 
-    show_result("s", "t", {"content": [text("a reason\nof two lines")], "isError": True}, None, Masker)
+    show_result("s", "t", {"content": [text("a reason\nof two lines")], "isError": True}, None, Masker, screen)
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[:2]) == (
         "",

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from gaia_mcp.cli.screen.output import choose_form, remark
-from gaia_mcp.cli.screen.session_view import ASCII_SHAPES, ERASE, SHAPES, Waiting
+from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.screen.output import Screen
+from gaia_mcp.cli.screen.session_view import ASCII_SHAPES, ERASE, QUIET_SECONDS, SHAPES, Waiting
 from gaia_mcp.cli.screen.terminal import cell_width
 from gaia_mcp.protocol.events import Progressed
 from tests.waiting import wait_until
@@ -38,9 +39,14 @@ def terminal(monkeypatch: pytest.MonkeyPatch, kind: type[Terminal] = Terminal) -
     return stream
 
 
-def waiting_at_once(what: str) -> Waiting:
+def waiting_for(what: str, *, quiet_seconds: float = QUIET_SECONDS, quiet: bool = False) -> Waiting:
+    """A line of a command of its own."""
+    return Waiting(Screen(CommandLine(), quiet=quiet), what, quiet_seconds=quiet_seconds)
+
+
+def waiting_at_once(what: str, *, quiet: bool = False) -> Waiting:
     """A line without the time before it appears."""
-    return Waiting(what, quiet_seconds=0)
+    return waiting_for(what, quiet_seconds=0, quiet=quiet)
 
 
 def line(waiting: Waiting, seconds: float, width: int = 60) -> str:
@@ -49,7 +55,7 @@ def line(waiting: Waiting, seconds: float, width: int = 60) -> str:
 
 def test_a_long_start_shows_its_seconds_and_the_last_log_line() -> None:
     """Ours: the last line of the log often explains the delay."""
-    waiting = Waiting("starting s")
+    waiting = waiting_for("starting s")
     waiting.starting("s", lambda: "downloading")
 
     assert line(waiting, 1) == "| starting s"
@@ -61,7 +67,7 @@ def test_a_long_start_shows_its_seconds_and_the_last_log_line() -> None:
 
 def test_reported_progress_is_shown_as_a_bar() -> None:
     """Spec, progress: `total` and `message` are optional; an invalid value must not break the line."""
-    waiting = Waiting("calling s t")
+    waiting = waiting_for("calling s t")
     waiting.starting("s", lambda: "log")
     waiting.progressed(Progressed(1, 1, 4, "first"))
     assert line(waiting, 0, 40) == "| calling s t ##........ 1/4: first"
@@ -75,7 +81,7 @@ def test_reported_progress_is_shown_as_a_bar() -> None:
 
 def test_servers_that_have_not_finished_are_named() -> None:
     """Ours: a person learns which server is slow."""
-    waiting = Waiting("asking 3 servers")
+    waiting = waiting_for("asking 3 servers")
     for name in "abc":
         waiting.starting(name, lambda: "")
     waiting.finished("a", 3)
@@ -86,7 +92,7 @@ def test_servers_that_have_not_finished_are_named() -> None:
 
 def test_the_line_fits_the_width_without_control_characters() -> None:
     """Ours: a wrapped line could not be erased, and a server's text must not control the terminal."""
-    waiting = Waiting("starting \x1b[31m日本\n" + "s" * 100)
+    waiting = waiting_for("starting \x1b[31m日本\n" + "s" * 100)
     waiting.starting("s", lambda: "a\x1b[2J\u202e")
     waiting.progressed(Progressed(1, 1, 2, "日本語\x07\n" * 50))
 
@@ -100,7 +106,7 @@ def test_the_line_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = terminal(monkeypatch)
     with waiting_at_once("starting s") as waiting:
         wait_until(lambda: "starting s\x1b[K" in stream.getvalue())
-        remark("by the way")
+        waiting.screen.remark("by the way")
         wait_until(lambda: "starting s" in stream.getvalue().partition("by the way\n")[2])
         waiting.rename("calling s")
         wait_until(lambda: "calling s" in stream.getvalue())
@@ -110,7 +116,7 @@ def test_the_line_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written[0] == "\r"
     assert written[1] in SHAPES.turning
     assert written.endswith(ERASE)
-    remark("afterwards")
+    waiting.screen.remark("afterwards")
     assert stream.getvalue() == f"{written}note: afterwards\n"
 
 
@@ -128,16 +134,14 @@ def test_the_line_is_ascii_on_an_ascii_stream(monkeypatch: pytest.MonkeyPatch) -
 def test_no_thread_is_started_without_a_capable_terminal(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     """Ours: the line would not be seen, and a thread costs time."""
     stream = terminal(monkeypatch)
-    if why == "quiet":
-        choose_form(as_json=False, debug=False, quiet=True)
-    elif why == "dumb":
+    if why == "dumb":
         monkeypatch.setenv("TERM", "dumb")
-    else:
+    elif why == "pipe":
         stream = Terminal()
         monkeypatch.setattr("sys.stderr", io.StringIO())
     before = set(threading.enumerate())
 
-    with waiting_at_once("starting s") as waiting:
+    with waiting_at_once("starting s", quiet=why == "quiet") as waiting:
         assert set(threading.enumerate()) <= before
         waiting.progressed(Progressed(1, 1, 2, "x"))
 
