@@ -76,7 +76,7 @@ class Invocation(NamedTuple):
         from gaia_mcp.core.names import typeable
         from gaia_mcp.core.paths import is_there, shown
 
-        store = ConfigStore.locate(self.config, may_be_pipe=True)
+        store = ConfigStore.locate(self.config, reads_once=True)
         if self.config is not None and not may_be_new and not is_there(store.path):
             begun = self.line.to_type("add", more="NAME -- COMMAND")
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")

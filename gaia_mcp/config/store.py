@@ -55,8 +55,8 @@ class ServersFile(Protocol):
 class ConfigStore:
     """The servers of `path`, overridden by those of `project` if it is approved.
 
-    With `may_be_pipe`, the user named `path` for this one use: a pipe is read once. With `is_alone`, the servers in it
-    may use no other file.
+    With `reads_once`, `path` is read once, so that it may be a pipe, and again after a change by this store. With
+    `is_alone`, the servers in it may use no other file.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class ConfigStore:
         project: ProjectFile | None = None,
         *,
         environ: Mapping[str, str] | None = None,
-        may_be_pipe: bool = False,
+        reads_once: bool = False,
         is_alone: bool = False,
     ) -> None:
         self.path = path
         self.project = project
         self._environ = environ
-        self._may_be_pipe = may_be_pipe
+        self._reads_once = reads_once
         self._is_alone = is_alone
-        self._piped: dict[str, Any] | None = None
+        self._held: dict[str, Any] | None = None
 
     @classmethod
     def locate(
@@ -82,27 +82,29 @@ class ConfigStore:
         *,
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        may_be_pipe: bool = False,
+        reads_once: bool = False,
     ) -> ConfigStore:
-        """The store of `path` alone, which `may_be_pipe`, or the user's own with the project of the working folder.
+        """The store of `path` alone, or the user's own with the project of the working folder. `reads_once` as above.
 
         Raises `ConfigFileError` for a home folder that is not known, or approvals that cannot be read.
         """
         if path is not None:
-            return cls(home_expanded(path), environ=environ, may_be_pipe=may_be_pipe, is_alone=True)
+            return cls(home_expanded(path), environ=environ, reads_once=reads_once, is_alone=True)
         user = servers_file(environ)
         try:
             cwd = cwd or Path.cwd()
         except OSError:
-            return cls(user, environ=environ)  # The working folder has been removed, and every project with it.
+            return cls(
+                user, environ=environ, reads_once=reads_once
+            )  # The working folder has been removed, and every project with it.
         if os.path.realpath(cwd) == os.path.realpath(user.parent):
-            return cls(user, environ=environ)
-        return cls(user, find_project_file(cwd, environ), environ=environ)
+            return cls(user, environ=environ, reads_once=reads_once)
+        return cls(user, find_project_file(cwd, environ), environ=environ, reads_once=reads_once)
 
     def unread(self) -> ConfigStore:
         """The store of the same file without its servers: for commands that need none of an unreadable file."""
         store = ConfigStore(self.path, environ=self._environ, is_alone=self._is_alone)
-        store._piped = {}
+        store._held = {}
         return store
 
     def servers(self) -> dict[str, Any]:
@@ -258,7 +260,7 @@ class ConfigStore:
 
         Raises `ConfigFileError` for a file that cannot be read.
         """
-        if self._piped is not None or (found := in_own_format(self.path)) is None:
+        if self._held is not None or (found := in_own_format(self.path)) is None:
             return None
         return None if (read_bytes(self.path) or b"").lstrip().startswith(b"{") else found
 
@@ -273,11 +275,11 @@ class ConfigStore:
         return file.servers() if file is not None else servers_in(self._read(), self.path)
 
     def _read(self) -> dict[str, Any]:
-        if self._piped is not None:
-            return self._piped
-        document = read_object(self.path, may_be_pipe=self._may_be_pipe) or {}
-        if self._may_be_pipe and not self.path.is_file():
-            self._piped = document  # The output of `<(…)` can be read once.
+        if self._held is not None:
+            return self._held
+        document = read_object(self.path, may_be_pipe=self._reads_once) or {}
+        if self._reads_once:
+            self._held = document
         return document
 
     def _raw_entries(self) -> dict[str, tuple[Any, Path]]:
@@ -316,6 +318,7 @@ class ConfigStore:
             change(servers)
             # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
             write_object(self.path, document, before, private=self.path.parent == config_folder(self._environ))
+            self._held = None
 
     def _project_servers(self) -> dict[str, Any]:
         if self.project is None or not self.project.approved:

@@ -1,45 +1,40 @@
 """The implementation of `gaia mcp call`, independent of the parser that read the command line.
 
-Does not load Typer: a plain line is parsed with the table of `cli/grammar`, and its server starts while the modules for
-the call are loaded. Typer handles invalid lines and all lines that are not plain.
+Does not load Typer: a plain line is parsed with the table of `cli/grammar`. Typer handles invalid lines and all lines
+that are not plain. What the line says is read and checked first; then the server starts, while the modules for the call
+are loaded.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.calls.plan import planned
-from gaia_mcp.cli.grammar.model import ServerWords, with_group
+from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.lines import CommandLine, program_name
 from gaia_mcp.cli.status import ExitStatus
-from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.core.errors import MCPError
-from gaia_mcp.fleet.server_process import Prestarted, prestarted
+from gaia_mcp.fleet.server_process import prestarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gaia_mcp.cli.grammar.parsing import ParsedLine
-    from gaia_mcp.cli.invocation import Invocation
-    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.fleet.session import Session
 
 
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
 PLACE_SECONDS = 0.2
 # A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
-# `--lock-file`, because a server whose tools are not approved must not be started.
+# `--lock-file`.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
     "timeout", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
 ))  # fmt: skip
-# The options that answer the server's requests.
-_ANSWERING = frozenset(("answer", "answers", "root", "sample"))
-# Those for the entry of a server that is not saved.
-_OF_ENTRY = ("env", "header", "token_env")
 
 
 def make_call(
@@ -51,27 +46,14 @@ def make_call(
     locked: bool = False,
     lock_file: Path | None = None,
     read_only: bool = False,
-    prestarted: Prestarted | None = None,
 ) -> ExitStatus:
-    """Call the tool that `words` name, print its result, and return the exit code. `prestarted` is used as the server
-    if it was started for the same entry.
+    """Call the tool that `words` name, print its result, and return the exit code.
 
     Raises any error of the call.
     """
-    from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
-    from gaia_mcp.cli.screen.render import show_result
-    from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.core.errors import PeerError
-    from gaia_mcp.fleet.session import connected
-    from gaia_mcp.toolspec.validation import load_validator
-
-    deadline, destination = invocation.deadline(), invocation.destination()
-    answering = Answering.of(invocation)
-    typed = invocation.typed(words)
-    screen = invocation.screen
-    store = invocation.open_store_for(typed, has_item=True)
-    plan = planned(screen.line, store, typed, args, deadline)
+    screen, deadline, destination = invocation.screen, invocation.deadline(), invocation.destination()
+    answering, typed = Answering.of(invocation), invocation.typed(words)
+    plan = planned(screen.line, invocation.open_store_for(typed, has_item=True), typed, args, deadline)
     plan = plan._replace(entry=invocation.using(plan.entry))
     server, tool_name = plan.entry.name, plan.tool
     locked_tools = None
@@ -81,29 +63,36 @@ def make_call(
         locked_tools = LockedTools.wanted(screen, locked, lock_file)
     if locked_tools is not None:
         locked_tools.contract(server)
-
     if interactive:
-        from gaia_mcp.cli.calls.elicitation import ask_arguments, check_terminal
+        from gaia_mcp.cli.calls.elicitation import check_terminal
 
         check_terminal()
 
     # Everything above needs only files, so that a mistake there is reported before a server starts.
-    if plan.words or plan.base:
-        load_validator()
-    with (
-        answering,
-        SessionView(screen, f"starting {server}") as view,
-        connected(
-            plan.entry,
-            view,
-            deadline=deadline,
-            answerers=answering.answerers(server, view),
-            prestarted=prestarted,
-        ) as session,
-    ):
+    with ExitStack() as running:
+        running.enter_context(answering)
+        is_early = not (plan.entry.is_remote or screen.debug)
+        started = running.enter_context(prestarted(plan.entry, screen.line.command)) if is_early else None
+        # Imported late, while the server is starting.
+        from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
+        from gaia_mcp.cli.screen.render import show_result
+        from gaia_mcp.cli.screen.session_view import SessionView
+        from gaia_mcp.core.errors import PeerError
+        from gaia_mcp.fleet.session import connected
+        from gaia_mcp.toolspec.validation import load_validator
+
+        if plan.words or plan.base:
+            load_validator()
+        view = running.enter_context(SessionView(screen, f"starting {server}"))
+        answerers = answering.answerers(server, view)
+        session = running.enter_context(
+            connected(plan.entry, view, deadline=deadline, answerers=answerers, prestarted=started)
+        )
         tool = find_tool(session, tool_name)
         check_allowed(session, tool, locked_tools, read_only=read_only)
         if interactive:
+            from gaia_mcp.cli.calls.elicitation import ask_arguments
+
             plan = ask_arguments(plan, tool, view)
         arguments = typed_arguments(screen, session, tool, plan, deadline)
         if screen.debug:
@@ -158,88 +147,24 @@ def _written(session: Session, begun: str, within: str = "") -> str:
 
 def run_if_plain(words: Sequence[str]) -> int | None:
     """Run the command line `words` if it is a plain `call`. Returns the exit code, or None for any other line."""
-    line = call_of(words)
-    return _run(line, with_group(words)) if line is not None else None
+    words = with_group(words)
+    if (line := call_of(words)) is None:
+        return None
+    given = dict(line.values)
+    typed = [given.pop("target"), *given.pop("words", [])]
+    args, read_only = given.pop("args", None), given.pop("read_only", False)
+    for name, kind in (("config", Path), ("output_dir", Path), ("timeout", float)):
+        if name in given:
+            given[name] = kind(given[name])
+    invocation = Invocation.of(CommandLine(words, program=program_name()), "call", given, line.after)
+    return status_of_run(invocation, lambda: make_call(invocation, typed, args, read_only=read_only))
 
 
 def call_of(words: Sequence[str]) -> ParsedLine | None:
     """The `call` in the command line `words`; None if Typer must report an error in it or parse it."""
-    line = parse_line(with_group(words))
+    line = parse_line(words)
     if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
         return None
     if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
         return None
     return line
-
-
-def _run(line: ParsedLine, words: list[str]) -> int:
-    typed_line = CommandLine(words, program=program_name())
-    with prestarted_for(line) as server:
-        # Imported late, while the server is starting.
-        from gaia_mcp.cli.invocation import Invocation, status_of_run
-
-        given = dict(line.values)
-        typed = [given.pop("target"), *given.pop("words", [])]
-        args, read_only = given.pop("args", None), given.pop("read_only", False)
-        for name, kind in (("config", Path), ("output_dir", Path), ("timeout", float)):
-            if name in given:
-                given[name] = kind(given[name])
-        invocation = Invocation.of(typed_line, "call", given, line.after)
-        return status_of_run(
-            invocation,
-            lambda: make_call(invocation, typed, args, read_only=read_only, prestarted=server),
-        )
-
-
-@contextmanager
-def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
-    """Start the server of the `call` in `line`, and yield it; yield None if the line is not certainly valid. The server
-    is stopped when the `with` ends, at the latest.
-    """
-    entry = _entry_to_call(line)
-    server = None
-    with ExitStack() as running:
-        if entry is not None:
-            with suppress(MCPError):  # The command meets the same error and reports it.
-                server = running.enter_context(prestarted(entry, "call"))
-        yield server
-
-
-def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
-    """The entry of the server to call; None if the line is invalid, which the command reports."""
-    call = line.values
-    args, config, answers = call.get("args"), call.get("config"), call.get("answers")
-    try:
-        # Anything but a regular file, such as standard input or `<(…)`, can be read only once: the command reads it.
-        if "-" in (args, answers) or any(
-            not Path(name).expanduser().is_file() for name in _files(args, config, answers)
-        ):
-            return None
-        if not _ANSWERING.isdisjoint(call):
-            from gaia_mcp.cli.calls.answering import Answering
-            from gaia_mcp.cli.invocation import Invocation
-
-            given = {name: call[name] for name in _ANSWERING if name in call}
-            Answering.of(Invocation.of(CommandLine(), "call", given))
-        store = ConfigStore.locate(Path(config) if config is not None else None)
-        typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
-        entry = planned(CommandLine((), "call"), store, typed, args).entry
-        if any(name in call for name in _OF_ENTRY):
-            from gaia_mcp.cli.entries.targets import with_options
-
-            if entry.source is not None:
-                return None
-            entry = with_options(entry, call.get("env", ()), call.get("header", ()), call.get("token_env"))
-        return entry if entry.is_available(call.get("stage"), call.get("agent")) else None
-    except (MCPError, OSError, ValueError, RuntimeError):
-        return None
-
-
-def _files(args: str | None, config: str | None, answers: str | None) -> Iterator[str]:
-    """The files that must be read to find the server and to validate the line."""
-    if answers is not None and not answers.startswith("{"):
-        yield answers
-    if args is not None and args.startswith("@"):
-        yield args[1:]
-    if config is not None:
-        yield config

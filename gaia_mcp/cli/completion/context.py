@@ -39,7 +39,7 @@ class CompletionContext:
         """The configuration. Raises as `ConfigStore.locate` does."""
         from gaia_mcp.config.store import ConfigStore
 
-        return ConfigStore.locate(self.config, may_be_pipe=self._may_be_pipe)
+        return ConfigStore.locate(self.config, reads_once=self._may_be_pipe)
 
     @cached_property
     def servers(self) -> dict[str, Any]:

@@ -231,12 +231,11 @@ def test_a_call_is_parsed_as_typer_parses_it(words: list[str]) -> None:
     if expected is not None and not TYPER_FIRST.isdisjoint(expected):
         expected = None
 
-    for lead in (["call"], ["mcp", "call"]):
-        call = call_of([*lead, *words])
+    call = call_of(["mcp", "call", *words])
 
-        assert (call is None) == (expected is None)
-        for name in expected or ():
-            assert type(expected[name])(call.values[name]) == expected[name]  # type: ignore[union-attr]
+    assert (call is None) == (expected is None)
+    for name in expected or ():
+        assert type(expected[name])(call.values[name]) == expected[name]  # type: ignore[union-attr]
 
 
 def test_a_line_without_the_call_command_is_left_to_typer() -> None:
