@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.toolspec.validation import Schema, SchemaError, ValidationError, as_text, is_trivial, schema_of
+from gaia_mcp.toolspec.validation import (
+    Schema,
+    SchemaError,
+    ValidationError,
+    as_text,
+    is_plainly_valid,
+    is_trivial,
+    plain_members,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline
@@ -26,6 +35,7 @@ class Checker:
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
+        self._members = plain_members(schema)
         self._ready: Schema | None = None
 
     def validation_errors(
@@ -36,6 +46,8 @@ class Checker:
         Raises `SchemaError` if the schema cannot be used; `SchemaCostError` if checking takes more than `seconds`, or
         than half of the time to `deadline`.
         """
+        if self._members is not None and is_plainly_valid(self._schema, self._members, value):
+            return []
         if self._ready is None:
             if is_trivial(self._schema, value):
                 return []

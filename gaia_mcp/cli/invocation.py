@@ -200,11 +200,6 @@ class Invocation(NamedTuple):
                 hint = f"for an argument, write {option[2:]}=VALUE"
             raise UsageError(f"{option} is for a server that is typed, and {entry.name!r} is saved", hint=hint)
 
-    def check(self) -> None:
-        """Raises `UsageError` for options that exclude each other."""
-        if self.screen.max_chars is not None and self.screen.as_json:
-            raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
-
     def destination(self) -> Destination | None:
         """The destination that `-o` names for the files of the result. Raises `UsageError` if it cannot be written."""
         from gaia_mcp.cli.screen.render import read_destination
@@ -247,7 +242,8 @@ def status_of_run(
     screen = invocation.screen
     listen_to_signals()
     try:
-        invocation.check()
+        if screen.max_chars is not None and screen.as_json:
+            raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
         status = command()
         invocation.tell_how_to_keep()
         return status or ExitStatus.DONE

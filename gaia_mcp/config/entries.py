@@ -176,13 +176,15 @@ def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unse
     """
     if not isinstance(config, dict):
         raise EntryError(name, f"needs a config dict, not {type(config).__name__}")
-    timeout = _read_timeout(name, config.get("timeout"))
+    # Most entries have none of these.
+    timeout = _read_timeout(name, held) if (held := config.get("timeout")) is not None else None
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
-    tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
-    revision = _read_revision(name, config.get(REVISION))
-    trusts_hints, is_shared = (_read_choice(name, key, config.get(key)) for key in (TRUST_HINTS, SHARED))
+    tool_filter = _read_filter(name, config) if config.keys() & _FILTERS else None
+    stages, agents = _read_scope(name, config) if config.keys() & _SCOPES else (None, None)
+    revision = _read_revision(name, held) if (held := config.get(REVISION)) is not None else None
+    trusts_hints, is_shared = (key in config and _read_choice(name, key, config[key]) for key in (TRUST_HINTS, SHARED))
     target = _read_target(name, config, source)
     if keeps_unset and isinstance(target, Command):
         target = target._replace(keeps_unset=True)
@@ -197,10 +199,8 @@ def _read_choice(name: str, key: str, choice: Any) -> bool:
     return choice or False
 
 
-def _read_timeout(name: str, timeout: Any) -> float | None:
-    if timeout is None:
-        return None
-    # Most entries have none, and a TAB is quicker without the threads that deadlines load.
+def _read_timeout(name: str, timeout: Any) -> float:
+    # A TAB is quicker without the threads that deadlines load.
     from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
     if not isinstance(timeout, bool) and isinstance(timeout, (int, float)) and 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS:
@@ -229,9 +229,7 @@ def _read_scope(name: str, config: dict[str, Any]) -> list[list[str] | None]:
     return held
 
 
-def _read_revision(name: str, revision: Any) -> str | None:
-    if revision is None:
-        return None
+def _read_revision(name: str, revision: Any) -> str:
     from gaia_mcp.protocol.versions import ALL_VERSIONS
 
     if revision not in ALL_VERSIONS:
@@ -259,7 +257,7 @@ def _read_target(name: str, config: dict[str, Any], source: Path | None) -> Targ
     inherit = config.get("inherit", False)
     if not isinstance(inherit, bool):
         raise EntryError(name, "'inherit' must be true or false")
-    env = _read_env(name, config.get("env"))
+    env = _read_env(name, held) if (held := config.get("env")) is not None else {}
     if served is None:
         return Command(config["command"], _read_args(name, config.get("args")), env, cwd, inherit)
     from gaia_mcp.config.served import read_served
@@ -310,8 +308,6 @@ def _url_types(kind: Any) -> dict[str, str]:
 
 
 def _read_env(name: str, env: Any) -> dict[str, Any]:
-    if env is None:
-        return {}
     if not isinstance(env, dict):
         raise EntryError(name, "'env' must be an object of strings")
     for key, value in env.items():

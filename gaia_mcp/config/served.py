@@ -76,7 +76,7 @@ class Served(NamedTuple):
         _check_file(server, self.transport, target)
         # Only these: the path of a folder may contain text that looks like a reference.
         own = Command("", [], self.env, self.cwd).resolved(server, environ)
-        order = _resolved_values(server, self.order, environ)
+        order = _resolved_values(server, self.order, environ) if self.order else {}
         env = {**own.env, **self._replace(order=order).order_variable(server)}
         cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
         return Command(program, [*words, target], env, cwd, self.inherit)
@@ -210,10 +210,11 @@ def read_served(
     for key, least in (("max_retries", 0), ("max_result_bytes", 1)):
         if type(order.get(key, least)) is not int or order.get(key, least) < least:
             raise EntryError(name, f"{key!r} must be a whole number, {least} or more")
-    if not isinstance(order.get("settings", {}), dict):
-        raise EntryError(name, "'settings' must be an object")
-    if _depth(order.get("settings")) > MAX_DEPTH:
-        raise EntryError(name, f"'settings' is nested more than {MAX_DEPTH} levels deep")
+    if (settings := order.get("settings")) is not None:
+        if not isinstance(settings, dict):
+            raise EntryError(name, "'settings' must be an object")
+        if _depth(settings) > MAX_DEPTH:
+            raise EntryError(name, f"'settings' is nested more than {MAX_DEPTH} levels deep")
     folder = str(source.absolute().parent) if source is not None and not str(source).startswith(PIPES) else ""
     inherit = config.get("inherit", True)
     return Served(kind, config[kind], folder, order, env, config.get("cwd"), inherit)

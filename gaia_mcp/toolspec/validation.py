@@ -29,6 +29,14 @@ MAX_ERRORS = 1000
 _OF_TYPE = " is not of type "
 _EXPECTED = " was expected"
 _ELSEWHERE = re.compile(r"Resource '(.*)' is not present in a registry", re.DOTALL)
+# What a schema of plain members consists of, and such a member.
+_OF_PLAIN = frozenset(("$schema", "type", "title", "description", "properties", "required", "additionalProperties"))
+_OF_PLAIN_MEMBER = frozenset(
+    ("type", "title", "description", "default", "enum", "format", "minLength", "maxLength", "minimum", "maximum")
+)
+_DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
+# Larger integers are not the same in every implementation of JSON.
+_EXACT = 2**53
 DETAILS = "Error details:"
 EXPECTED_SCHEMA = "Expected tool schema:"
 YOUR_ARGUMENTS = "Your arguments:"
@@ -158,6 +166,69 @@ def is_trivial(schema: Any, value: Any) -> bool:
     return value == {} and isinstance(schema, dict) and set(schema) <= {
         "type", "properties", "additionalProperties", "$schema", "title", "description"
     } and schema.get("type", "object") == "object"  # fmt: skip
+
+
+def plain_members(schema: Any) -> dict[str, Any] | None:
+    """The members of a schema for objects that have only texts, numbers and booleans, within simple limits; None for
+    any other schema, also for one that cannot be used. Most tools have such arguments, and loading the validator takes
+    longer than many a call.
+    """
+    if not isinstance(schema, dict) or schema.get("type") != "object" or not schema.keys() <= _OF_PLAIN:
+        return None
+    members, required = schema.get("properties", {}), schema.get("required", [])
+    is_plain = (
+        isinstance(members, dict)
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in required)
+        and len(set(required)) == len(required)
+        and isinstance(schema.get("additionalProperties", False), bool)
+        and all(isinstance(schema.get(key, ""), str) for key in ("title", "description"))
+        and schema.get("$schema", _DIALECTS[0]) in _DIALECTS
+    )
+    return members if is_plain and all(map(_is_plain_member, members.values())) else None
+
+
+def _is_plain_member(member: Any) -> bool:
+    if not isinstance(member, dict) or not member.keys() <= _OF_PLAIN_MEMBER:
+        return False
+    choices = member.get("enum", [""])
+    return (
+        member.get("type", "string" if "enum" in member else "") in ("string", "integer", "number", "boolean")
+        and isinstance(choices, list)
+        and all(isinstance(choice, str) for choice in choices)
+        and 0 < len(choices) == len(set(choices))
+        and all(isinstance(member.get(key, ""), str) for key in ("title", "description", "format"))
+        and all(type(member.get(key, 0)) is int and member.get(key, 0) >= 0 for key in ("minLength", "maxLength"))
+        and all(type(member.get(key, 0)) in (int, float) for key in ("minimum", "maximum"))
+    )
+
+
+def is_plainly_valid(schema: dict[str, Any], members: dict[str, Any], value: Any) -> bool:
+    """Whether `value` is certainly valid for a schema with these `plain_members`. Any other value may be valid too."""
+    return (
+        isinstance(value, dict)
+        and value.keys() <= members.keys()
+        and all(name in value for name in schema.get("required", ()))
+        and all(_is_plainly_valid(members[name], held) for name, held in value.items())
+    )
+
+
+def _is_plainly_valid(member: dict[str, Any], value: Any) -> bool:
+    kind = member.get("type", "string")
+    if type(value) is str:
+        # A surrogate, which the validator does not take, is not printable.
+        return (
+            kind == "string"
+            and (value.isascii() or value.isprintable())
+            and value in member.get("enum", (value,))
+            and member.get("minLength", 0) <= len(value) <= member.get("maxLength", len(value))
+        )
+    if "enum" in member:
+        return False
+    if type(value) is int:
+        within = member.get("minimum", value) <= value <= member.get("maximum", value)
+        return kind in ("integer", "number") and within and abs(value) <= _EXACT
+    return type(value) is bool and kind == "boolean"
 
 
 def _validation_errors_of(error: Any) -> list[ValidationError]:

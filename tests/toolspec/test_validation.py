@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gaia_mcp.toolspec import validation as invalid_arguments
 from gaia_mcp.toolspec.validation import (
@@ -19,9 +20,11 @@ from gaia_mcp.toolspec.validation import (
     ValidationError,
     as_text,
     details_of,
+    is_plainly_valid,
     is_trivial,
     load_validator,
     near_misses,
+    plain_members,
     report,
     schema_of,
     unknown_names,
@@ -297,6 +300,82 @@ def test_any_schema_is_validated_or_refused(schema: Any) -> None:
     """Ours: a careless server's schema is reported, not an exception of the validator."""
     with contextlib.suppress(SchemaError):
         validation_errors(schema, {"a": "x"})
+
+
+# Values and schemas of which most are plain, and some only nearly.
+ODD = st.sampled_from([None, 1.5, [], {}, -1, True, "x"])
+HELD = (
+    st.text(max_size=3)
+    | st.integers(-3, 3)
+    | st.booleans()
+    | st.sampled_from([1.0, 1e400, 2**60, "\ud800", "a\n"])
+    | ODD
+)
+MEMBER = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "number", "boolean"]) | ODD,
+        "enum": st.lists(st.sampled_from(["", "a", "ab"]), max_size=2) | ODD,
+        "minLength": st.integers(0, 2) | ODD,
+        "maxLength": st.integers(0, 3) | ODD,
+        "minimum": st.integers(-2, 2) | ODD,
+        "maximum": st.integers(-2, 2) | ODD,
+        "title": st.just("A") | ODD,
+        "default": ODD,
+        "pattern": st.just("^a"),
+    },
+)
+PLAIN = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(st.sampled_from("abc"), MEMBER, max_size=3)},
+    optional={
+        "required": st.lists(st.sampled_from("abc"), max_size=2) | ODD,
+        "additionalProperties": st.booleans() | ODD,
+        "description": st.just("A") | ODD,
+        "$schema": st.sampled_from(["https://json-schema.org/draft/2020-12/schema", "x"]) | ODD,
+        "minProperties": st.just(1),
+    },
+)
+
+
+@steady
+@given(PLAIN, st.dictionaries(st.sampled_from("abcd"), HELD, max_size=3))
+@example({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": "x"})
+def test_what_is_plainly_valid_is_valid_for_the_validator(schema: Any, value: Any) -> None:
+    """JSON Schema: the shortcut accepts less, and no schema that the validator refuses."""
+    members = plain_members(schema)
+
+    if members is not None:
+        check_schema(schema)
+        assert not is_plainly_valid(schema, members, value) or validation_errors(schema, value) == []
+
+
+def test_texts_numbers_and_booleans_within_simple_limits_are_plainly_valid() -> None:
+    """Ours: the arguments of most calls; the validator is not loaded for them."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 4},
+            "style": {"enum": ["plain", "warm"], "default": "plain"},
+            "count": {"type": "integer", "minimum": 1, "maximum": 3},
+            "share": {"type": "number"},
+            "loud": {"type": "boolean"},
+        },
+        "required": ["name"],
+    }
+    members = plain_members(schema)
+    assert members is not None
+
+    for value in ({"name": "Žofi"}, {"name": "A", "style": "warm", "count": 3, "share": 0, "loud": False}):
+        assert is_plainly_valid(schema, members, value), value
+    for wrong in (
+        {"style": "cold"}, {"style": 1}, {"name": ""}, {"name": "12345"}, {"name": 1}, {"count": 4}, {"count": True},
+        {"loud": 1}, {"loud": None}, {"more": 1},
+    ):  # fmt: skip
+        assert not is_plainly_valid(schema, members, {"name": "A", **wrong}), wrong
+    assert not is_plainly_valid(schema, members, {})
+    assert not is_plainly_valid(schema, members, [])
+    assert plain_members({"type": "object", "properties": {"a": {"type": "array"}}}) is None
+    assert plain_members({"type": "array"}) is None
 
 
 def test_the_validator_can_be_loaded_ahead() -> None:

@@ -47,12 +47,13 @@ class Answering:
     @classmethod
     def of(cls, invocation: Invocation) -> Self:
         """Read the options of a command. Raises `UsageError`, and `ConfigFileError` for an unknown home folder."""
+        is_given = bool(invocation.answer) or invocation.answers is not None
         sampler = None
         if invocation.sample is not None:
             sampler = _sampler(invocation.sample, invocation.timeout)
         return cls(
             invocation.screen,
-            read_answers(invocation.answer or (), invocation.answers),
+            read_answers(invocation.answer or (), invocation.answers) if is_given else Answers(),
             declines=invocation.decline,
             roots=[_root(path) for path in invocation.root or ()],
             sampler=sampler,

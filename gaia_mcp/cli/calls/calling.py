@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.calls.answering import Answering
-from gaia_mcp.cli.calls.plan import planned
+from gaia_mcp.cli.calls.plan import planned, seen_schema
 from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.invocation import Invocation, status_of_run
@@ -79,9 +79,9 @@ def make_call(
         from gaia_mcp.cli.screen.session_view import SessionView
         from gaia_mcp.core.errors import PeerError
         from gaia_mcp.fleet.session import connected
-        from gaia_mcp.toolspec.validation import load_validator
+        from gaia_mcp.toolspec.validation import load_validator, plain_members
 
-        if plan.words or plan.base:
+        if (plan.words or plan.base) and plain_members(seen_schema(plan.entry, tool_name)) is None:
             load_validator()
         view = running.enter_context(SessionView(screen, f"starting {server}"))
         answerers = answering.answerers(server, view)
@@ -101,7 +101,8 @@ def make_call(
         view.rename(f"calling {server} {tool_name}")
         result = called(screen.line, session, tool, arguments, view.progressed)
         view.hide()
-        check_structure(screen, server, tool, result, deadline)
+        if tool.output_schema is not None:
+            check_structure(screen, server, tool, result, deadline)
         # Printed before the server is stopped: the result need not wait for that.
 
         def hint_for(said: str) -> str:

@@ -88,7 +88,9 @@ def planned(
     read = check_words(line, entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object cannot be used together", hint="leave --args out")
-    return Plan(entry, tool, given, base_arguments(args, deadline), args is not None and args.startswith(("@", "-")))
+    if args is None:
+        return Plan(entry, tool, given, {})
+    return Plan(entry, tool, given, base_arguments(args, deadline), args.startswith(("@", "-")))
 
 
 def typed(
@@ -212,7 +214,7 @@ def check_words(line: CommandLine, entry: ServerEntry, tool: str, words: Sequenc
                 read_json(value, key)
         return given
     except NoKeyError as problem:
-        raise _without_key(line, str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
+        raise _without_key(line, str(problem), entry.name, tool, words, seen_schema(entry, tool)) from None
     except OptionUnknownError as problem:
         raise option_unknown(line, problem.option) from None
     except ArgumentSyntaxError as problem:
@@ -291,7 +293,7 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
     return keyed
 
 
-def _seen_schema(entry: ServerEntry, tool: str) -> Any:
+def seen_schema(entry: ServerEntry, tool: str) -> Any:
     """The cached schema of a tool; None if it is not cached."""
     from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache

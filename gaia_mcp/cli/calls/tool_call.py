@@ -147,7 +147,14 @@ def checked_arguments(
     or if validation takes too long.
     """
     try:
-        arguments, found = _completed(schema, arguments, deadline)
+        found = validation_errors(schema, arguments, deadline)
+        if not found:
+            return arguments
+        completed = with_defaults(arguments, schema)
+        remaining = validation_errors(schema, completed, deadline)
+        # A default that is itself invalid does not help.
+        if len(remaining) < len(found):
+            arguments, found = completed, remaining
     except ExternalReferenceError as elsewhere:
         problem = f"cannot be checked against its input schema: {elsewhere}"
         raise ArgumentsError(server, tool, [problem], hint=_schema_hint(line, server)) from elsewhere
@@ -166,21 +173,6 @@ def checked_arguments(
     error = ArgumentsError(server, tool, [*shown, *given], hint=hint)
     error.facts = {"tool": tool, "problems": problems, "schema": schema, "arguments": arguments}
     raise error
-
-
-def _completed(
-    schema: Any, arguments: dict[str, Any], deadline: Deadline | None
-) -> tuple[dict[str, Any], list[ValidationError]]:
-    """The arguments with missing defaults added, and the remaining validation errors."""
-    found = validation_errors(schema, arguments, deadline)
-    if not found:
-        return arguments, found
-    # Imported late: few schemas require a property that has a default.
-
-    completed = with_defaults(arguments, schema)
-    left = validation_errors(schema, completed, deadline)
-    # A default that is itself invalid does not help.
-    return (completed, left) if len(left) < len(found) else (arguments, found)
 
 
 def _schema_hint(line: CommandLine, server: str) -> str:
