@@ -1,4 +1,9 @@
-"""A server's result: its text on stdout, its files in the chosen destination, `-o FILE`, `-o DIR/` or `-o -`.
+"""A server's result: its parts, which are texts, and files such as images; how they are printed on stdout,
+and how files are saved in the chosen destination, `-o FILE`, `-o DIR/` or `-o -`.
+
+In a pipe the texts are unchanged. On a terminal they are sanitized, coloured, and of limited length, and pictures, or
+descriptions of files, are printed too; a picture only if the environment identifies a terminal that can display it, and
+none in a terminal within a terminal (tmux, screen, Zellij), which would treat it as text.
 
 Without a destination, nothing is saved. A named FILE is overwritten, as by `curl -o`; a name that this program chooses
 never overwrites a file.
@@ -8,28 +13,223 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gaia_mcp.cli.screen.content import File, Limit, Text, parts_of, print_parts, remark_left_out, resource_part
-from gaia_mcp.cli.screen.output import (
-    json_text,
-)
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen.output import counted, json_text
+from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, on_terminal, width_of
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import MCPError
-from gaia_mcp.text.safe import clean, encodable, one_line
+from gaia_mcp.text.safe import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gaia_mcp.cli.screen.content import Part
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.text.redaction.masker import Masker
 
 # A tool's error text up to this length is part of the error message; a longer one is printed before it.
 REASON_CHARS = 300
+# Suffixes for types to which the platform's table gives an unusual suffix, or none.
+_SUFFIXES = {
+    "audio/wav": ".wav",
+    "audio/x-wav": ".wav",
+    "audio/mpeg": ".mp3",
+    "image/jpeg": ".jpg",
+    "image/svg+xml": ".svg",
+    "image/webp": ".webp",
+    "application/octet-stream": ".bin",
+    "text/plain": ".txt",
+}
+# The types of content blocks, each with the member that holds the content.
+_HELD_BY = {"text": "text", "image": "data", "audio": "data", "resource": "resource", "resource_link": "uri"}
+_UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+# A person does not read more on a terminal, and some terminals take long to print it.
+MAX_CHARS = 100_000
+# The number of screens that are printed of a longer text.
+SCREENS = 3
+# A larger picture would keep a terminal busy for seconds; it can be saved to a file instead.
+MAX_BYTES = 8 * 1024 * 1024
+# The limit of the kitty protocol for one escape sequence.
+CHUNK_CHARS = 4096
+_PNG = b"\x89PNG\r\n\x1a\n"
+# The first bytes of the formats that each terminal decodes, whatever the declared type.
+_READABLE: dict[str, tuple[bytes, ...]] = {"kitty": (_PNG,), "iterm2": (_PNG, b"\xff\xd8\xff", b"GIF8")}
+_KITTY_PROGRAMS = ("ghostty", "kitty")
+_ITERM2_PROGRAMS = ("iTerm.app", "WezTerm")
+
+
+class Text(NamedTuple):
+    """A text with the type that its server declares, and its problem, in words; or the path of a saved file."""
+
+    text: str
+    mime_type: object = "text/plain"
+    problem: str = ""
+    is_path: bool = False
+
+
+class File(NamedTuple):
+    """A file: its bytes, its text if it is a text file, its type, and a name that is safe on every system."""
+
+    data: bytes
+    text: str | None
+    mime_type: str
+    stem: str
+    suffix: str
+
+    @property
+    def name(self) -> str:
+        return self.stem + self.suffix
+
+    def described(self) -> str:
+        """`image/png, 4,031 bytes`."""
+        return f"{self.mime_type}, {len(self.data):,} bytes"
+
+
+Part: TypeAlias = Text | File
+
+
+def parts_of(name: str, blocks: Iterable[Any]) -> Iterator[Part]:
+    """The parts of content blocks; `name` is used for files without a name of their own."""
+    for block in blocks:
+        kind = block["type"] if isinstance(block, dict) and isinstance(block.get("type"), str) else None
+        holder = _HELD_BY.get(kind, "") if kind else "type"
+        held = block.get(holder) if kind else None
+        if kind == "code_output":
+            yield from _written(block)
+        elif kind == "resource" and isinstance(held, dict):
+            yield resource_part(name, held)
+        elif kind in ("image", "audio") and isinstance(held, str):
+            yield _binary(name, held, block.get("mimeType"), "")
+        elif kind in ("text", "resource_link") and isinstance(held, (str, int, float)):
+            # Some servers send a number instead of a string.
+            yield Text(str(held), None if kind == "text" else "text/plain")
+        else:
+            # Invalid blocks, and types of newer revisions, are printed as JSON rather than lost.
+            yield _as_json(block, f"a content block has no {holder!r}, and is printed as JSON" if holder else "")
+
+
+def resource_part(name: str, resource: dict[str, Any]) -> Part:
+    """The part for one resource, whose URI may end in a file name."""
+    mime_type, uri = resource.get("mimeType"), str(resource.get("uri", ""))
+    if isinstance(text := resource.get("text"), str):
+        kind = mime_type if isinstance(mime_type, str) else "text/plain"
+        return File(encodable(text).encode(), text, kind, *_name_for(name, kind, uri))
+    if isinstance(blob := resource.get("blob"), str):
+        return _binary(name, blob, mime_type, uri)
+    return _as_json(resource, "a resource has neither 'text' nor 'blob', and is printed as JSON")
+
+
+def _written(block: dict[str, Any]) -> Iterator[Text]:
+    """The output of a program, in the format of AgentVault's servers: stdout, then stderr."""
+    texts = [block.get(name) for name in ("stdout", "stderr")]
+    if all(isinstance(text, str) for text in texts):
+        yield from [Text(str(text)) for text in texts if text] or [Text("")]
+    else:
+        yield _as_json(block, "a content block of code has no 'stdout' and 'stderr', and is printed as JSON")
+
+
+def _as_json(value: Any, problem: str) -> Text:
+    return Text(json.dumps(value, ensure_ascii=False), "application/json", problem)
+
+
+def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
+    import base64
+
+    try:
+        decoded = base64.b64decode(data, validate=False)
+    except ValueError:
+        return Text(data, problem="a file in the answer is not base64, and is printed unchanged")
+    kind = mime_type if isinstance(mime_type, str) else "application/octet-stream"
+    return File(decoded, None, kind, *_name_for(name, kind, uri))
+
+
+def _name_for(name: str, mime_type: str, uri: str) -> tuple[str, str]:
+    """The stem and suffix of a file's name, safe on every system."""
+    from mimetypes import guess_extension
+
+    kind = mime_type.partition(";")[0].strip().lower()
+    suffix = _SUFFIXES.get(kind) or guess_extension(kind) or ".bin"
+    last = uri.rstrip("/").rpartition("/")[2]
+    stem, dot, own = last.rpartition(".")
+    if dot and stem and re.fullmatch(r"[A-Za-z0-9]{1,8}", own):
+        suffix = f".{own}"
+    else:
+        stem = last
+    safe = _UNSAFE_IN_NAMES.sub("-", stem).strip("-.") or _UNSAFE_IN_NAMES.sub("-", name).strip("-.") or "file"
+    return safe[:80], suffix
+
+
+class Limit:
+    """Cuts texts to `most` characters in total, if that is set; `left_out` counts the omitted characters."""
+
+    def __init__(self, most: int | None) -> None:
+        self._room = most
+        self.left_out = 0
+
+    def cut(self, text: str) -> str:
+        """The beginning of `text` that fits the limit."""
+        if self._room is None:
+            return text
+        shown = text[: self._room]
+        self._room -= len(shown)
+        self.left_out += len(text) - len(shown)
+        return shown
+
+
+def print_parts(screen: Screen, parts: Iterable[Part], structure: Any = None) -> None:
+    """Print texts, each on its own lines, and on a terminal pictures or descriptions of files; `structure` if none of
+    the parts is a text. An empty text is one.
+    """
+    terminal = on_terminal(sys.stdout)
+    unseen: list[File] = []
+    limit = Limit(screen.max_chars)
+    last, has_text = "", False
+    for part in parts:
+        text, picture = part.text, ""
+        has_text = has_text or text is not None
+        if isinstance(part, File) and text is None:
+            picture = drawn(part.data) if terminal else ""
+            if not picture:
+                unseen.append(part)
+                text = f"[{part.described()}]" if terminal else None
+        text = text if isinstance(part, Text) and part.is_path else limit.cut(text or "")
+        if not text and not picture:
+            continue
+        if last and not last.endswith("\n"):
+            screen.write_text("\n")
+        last = text or "\n"
+        if terminal:
+            screen.write_text(picture)
+            last = show_text(screen, text, part.mime_type) if text else last
+        else:
+            screen.write_text(last)
+    is_structure = structure is not None and not last and not has_text
+    if is_structure and screen.max_chars is None:
+        screen.print_json(structure)
+    elif is_structure:
+        screen.write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
+    elif last and not last.endswith("\n") and (terminal or not screen.raw):
+        screen.write_text("\n")
+    remark_left_out(screen, limit)
+    if unseen:
+        _remark_unseen(screen, unseen)
+
+
+def remark_left_out(screen: Screen, limit: Limit) -> None:
+    """Print a remark with the number of omitted characters, if there are any."""
+    if limit.left_out:
+        screen.remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
+
+
+def _remark_unseen(screen: Screen, files: Sequence[File]) -> None:
+    if len(files) == 1:
+        screen.remark(f"{files[0].described()}: {screen.line.again('save it', '-o', files[0].name)}")
+    else:
+        screen.remark(f"{counted(len(files), 'file')} not shown: {screen.line.again('save them', '-o', './')}")
 
 
 class ToolFailedError(MCPError, kind="tool-failed"):
@@ -296,3 +496,76 @@ def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 
             return path
         except FileExistsError:
             number += 1
+
+
+def show_text(screen: Screen, text: str, mime_type: object = None) -> str:
+    """Write `text` to the terminal, with a remark if it was cut. Returns the text that was written."""
+    # Imported late: a pipe gets the server's text unchanged.
+    from gaia_mcp.cli.screen.colours import coloured, kind_of
+
+    # Without the remark, the beginning would be mistaken for the whole text.
+    is_cut = len(text) > MAX_CHARS and not screen.quiet
+    kind = kind_of(text, mime_type)
+    beginning = text[:MAX_CHARS] if is_cut else text
+    # In JSON, control characters become JSON escapes, so that it is still JSON when it is copied.
+    shown = clean_json(beginning.replace("\r\n", "\n")) if kind == "json" else clean(beginning)
+    if is_cut:
+        shown = _screens(shown)
+    screen.write_text(coloured(shown, kind) if has_colours() else shown)
+    if is_cut:
+        size = len(text.encode("utf-8", "replace")) / 1000
+        screen.remark(f"this is the beginning of {size:,.0f} kB; for all of it add | less, > FILE or --json")
+    return shown
+
+
+def _screens(text: str) -> str:
+    """The first screens of `text`, in whole lines if possible."""
+    width = width_of(sys.stdout)
+    left = SCREENS * height_of(sys.stdout)
+    kept: list[str] = []
+    for line in text.split("\n"):
+        # A line that the terminal wraps takes several of its lines.
+        takes = max(1, -(-cell_width(line) // width))
+        if takes > left:
+            break
+        kept.append(line)
+        left -= takes
+    return ("\n".join(kept) or text[: left * width]) + "\n"
+
+
+def way_to_show(environ: Mapping[str, str]) -> str:
+    """The image protocol of the terminal that `environ` describes; "" if no supported one is known."""
+    wanted = environ.get("GAIA_IMAGES", "auto")
+    if wanted in ("kitty", "iterm2"):
+        return wanted
+    term, program = environ.get("TERM", ""), environ.get("TERM_PROGRAM", "")
+    is_inside = any(environ.get(name) for name in ("TMUX", "STY", "ZELLIJ")) or term.startswith(("tmux", "screen"))
+    if wanted != "auto" or is_inside:
+        return ""
+    if environ.get("KITTY_WINDOW_ID") or term in ("xterm-kitty", "xterm-ghostty") or program in _KITTY_PROGRAMS:
+        return "kitty"
+    return "iterm2" if program in _ITERM2_PROGRAMS or environ.get("LC_TERMINAL") == "iTerm2" else ""
+
+
+def drawn(data: bytes) -> str:
+    """The escape sequences that draw the picture `data` on this terminal, on lines of its own; "" if it cannot be
+    drawn.
+    """
+    way = way_to_show(os.environ) if can_redraw(sys.stdout) else ""
+    if not way or len(data) > MAX_BYTES or not data.startswith(_READABLE[way]):
+        return ""
+    import base64
+
+    encoded = base64.b64encode(data).decode()
+    if way == "iterm2":
+        return f"\x1b]1337;File=inline=1;size={len(data)}:{encoded}\x07\n"
+    return "".join(_kitty_pieces(encoded)) + "\n"
+
+
+def _kitty_pieces(encoded: str) -> Iterator[str]:
+    # `q=2` suppresses the terminal's response, which would arrive like typed input.
+    control = "a=T,f=100,q=2,"
+    for start in range(0, len(encoded), CHUNK_CHARS):
+        more = int(start + CHUNK_CHARS < len(encoded))
+        yield f"\x1b_G{control}m={more};{encoded[start : start + CHUNK_CHARS]}\x1b\\"
+        control = ""

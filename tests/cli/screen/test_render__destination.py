@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.cli.screen.content import File
-from gaia_mcp.cli.screen.render import Destination, SaveError, read_destination
+from gaia_mcp.cli.screen.render import Destination, File, SaveError, read_destination
 from gaia_mcp.cli.status import UsageError
 
 

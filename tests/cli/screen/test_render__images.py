@@ -1,4 +1,4 @@
-"""`cli.screen.images`: where a picture is drawn, and how."""
+"""`cli.screen.render`: where a picture is drawn, and how."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from gaia_mcp.cli.screen.display import CHUNK_CHARS, MAX_BYTES, drawn, way_to_show
+from gaia_mcp.cli.screen.render import CHUNK_CHARS, MAX_BYTES, drawn, way_to_show
 
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff\xe0"

@@ -1,4 +1,4 @@
-"""`cli.screen.display`: a text on a terminal."""
+"""`cli.screen.render`: a text on a terminal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen.colours import GREEN, RESET
-from gaia_mcp.cli.screen.display import MAX_CHARS, SCREENS, show_text
 from gaia_mcp.cli.screen.output import Screen
+from gaia_mcp.cli.screen.render import MAX_CHARS, SCREENS, show_text
 
 if TYPE_CHECKING:
     import pytest
