@@ -435,7 +435,7 @@ CASES: dict[str, Hint] = {
     "version-unknown": lambda line, e: f"leave the version out for the newest: {line.to_type('add', e.name)}",
     "registry-busy": "try again later",
     "registry-moved": _registry_moved,
-    "registry-unauthorized": ("set GAIA_MCP_REGISTRY to its URL, and GAIA_MCP_REGISTRY_TOKEN to your token for it"),
+    "registry-unauthorized": "set GAIA_MCP_REGISTRY to its URL, and GAIA_MCP_REGISTRY_TOKEN to your token for it",
     "read-only-file": lambda _, e: f"allow writing first: chmod u+w {e.path}",
     "recording-busy": "wait until it ends, or choose another file with --to FILE",
     "recording-file": "choose another file with --to FILE",

@@ -11,7 +11,6 @@ import os
 import select
 import shlex
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking import validation_errors
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.calls.plan import Plan
     from gaia_mcp.cli.lines import CommandLine
-    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.client.tools import MCPTool
 
@@ -58,8 +56,6 @@ NOTHING = "-"
 YES_OR_NO = "  y or n?"
 # The interval at which a question checks whether the command is ending.
 LOOK_SECONDS = 0.1
-# Prints a question and returns the line that was typed.
-Ask = Callable[[str], str]
 
 
 def answered(
@@ -97,7 +93,7 @@ def answered(
     if waiting.is_leaving:
         return CANCELLED
     waiting.hide()
-    return _by_person(screen, asked, asked_while(waiting))
+    return _by_person(asked, TerminalDialog(waiting))
 
 
 class _Asked(NamedTuple):
@@ -205,51 +201,51 @@ class _Asked(NamedTuple):
         raise UnansweredError(self.server, told, self.params, hint="answer on a terminal, or report it to its author")
 
 
-def _by_person(screen: Screen, asked: _Asked, ask: Ask) -> dict[str, Any]:
-    screen.to_stderr(f"server {asked.server!r} asks: {asked.message}")
+def _by_person(asked: _Asked, dialog: TerminalDialog) -> dict[str, Any]:
+    dialog.tell(f"server {asked.server!r} asks: {asked.message}")
     for line in asked.address:
-        screen.to_stderr(f"  {line}")
-    screen.to_stderr("  (n declines, Ctrl-D cancels)")
+        dialog.tell(f"  {line}")
+    dialog.tell("  (n declines, Ctrl-D cancels)")
     try:
         if asked.is_url:
             question = "Have you opened it and finished there?" if asked.is_first else "Will you open it yourself?"
-            is_opened = _is_confirmed(screen, question, ask, default=False)
+            is_opened = _is_confirmed(question, dialog, default=False)
             answer = ACCEPTED if is_opened else DECLINED
         else:
-            answer = _ask_form(screen, asked, ask)
+            answer = _ask_form(asked, dialog)
     except (EOFError, KeyboardInterrupt) as left:
         # The cursor is still on the line of the question.
-        screen.to_stderr("")
+        dialog.tell("")
         if isinstance(left, KeyboardInterrupt):
             raise
         answer = CANCELLED
     if answer in (DECLINED, CANCELLED):
-        screen.to_stderr("  declined" if answer == DECLINED else "  cancelled")
+        dialog.tell("  declined" if answer == DECLINED else "  cancelled")
     return answer
 
 
-def _is_confirmed(screen: Screen, question: str, ask: Ask, *, default: bool) -> bool:
+def _is_confirmed(question: str, dialog: TerminalDialog, *, default: bool) -> bool:
     while True:
-        text = ask(f"{question} [{'Y/n' if default else 'y/N'}]").strip()
+        text = dialog.ask(f"{question} [{'Y/n' if default else 'y/N'}]").strip()
         if not text:
             return default
         if text.casefold() in TRUTHS:
             return TRUTHS[text.casefold()]
-        screen.to_stderr(YES_OR_NO)
+        dialog.tell(YES_OR_NO)
 
 
-def _ask_form(screen: Screen, asked: _Asked, ask: Ask) -> dict[str, Any]:
+def _ask_form(asked: _Asked, dialog: TerminalDialog) -> dict[str, Any]:
     fields = properties_of(asked.schema)
-    if not _is_confirmed(screen, "Answer?", ask, default=True):
+    if not _is_confirmed("Answer?", dialog, default=True):
         return DECLINED
     required = required_of(asked.schema)
     if any(name not in required for name in fields):
-        screen.to_stderr("  (Enter takes the default, - omits a field that is not required)")
+        dialog.tell("  (Enter takes the default, - omits a field that is not required)")
     # Fields with a given value are not asked for.
     content = asked.answers.content(asked.schema) if asked.answers.are_given else {}
     for name, field in fields.items():
         if name not in content:
-            value = ask_value(screen, name, field, asked.schema, ask, is_required=name in required)
+            value = ask_value(name, field, asked.schema, dialog, is_required=name in required)
             if value is not None:
                 content[name] = value
     return {**ACCEPTED, "content": content}
@@ -260,12 +256,22 @@ def can_ask() -> bool:
     return on_terminal(sys.stdin) and on_terminal(sys.stderr)
 
 
-def asked_while(waiting: Waiting) -> Ask:
-    """A function that asks on the terminal until the command ends."""
+class TerminalDialog:
+    """The person at the terminal, who is asked until the command of `waiting` ends."""
 
-    def ask(question: str) -> str:
-        """Raises `EOFError` at Ctrl-D, and when the command is ending: input typed after that belongs to the shell."""
-        waiting.screen.to_stderr(f"{question}: ", end="")
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
+    def tell(self, text: str, *, end: str = "\n") -> None:
+        """Print lines that are not part of the result."""
+        self._waiting.screen.to_stderr(text, end=end)
+
+    def ask(self, question: str) -> str:
+        """The line that is typed. Raises `EOFError` at Ctrl-D, and when the command is ending: input typed after that
+        belongs to the shell.
+        """
+        self.tell(f"{question}: ", end="")
+        waiting = self._waiting
         # `select` supports terminals everywhere but on Windows. This may run in a thread, which no signal interrupts.
         while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
             continue
@@ -274,11 +280,9 @@ def asked_while(waiting: Waiting) -> Ask:
             raise EOFError
         return line.rstrip("\r\n")
 
-    return ask
-
 
 def ask_value(
-    screen: Screen, name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True
+    name: str, field: Any, root: Any, dialog: TerminalDialog, *, is_required: bool, takes_default: bool = True
 ) -> Any:
     """The value of a property with the schema `field`, a part of `root`; None if the property is omitted.
 
@@ -296,7 +300,7 @@ def ask_value(
     if held:
         label += f" [{one_line(held, 200)}]"
     while True:
-        text = ask(label)
+        text = dialog.ask(label)
         if text == NOTHING and takes_default and not is_required:
             return None
         text = text or (held or "" if is_required or takes_default else "")
@@ -304,22 +308,22 @@ def ask_value(
             if not is_required:
                 return None
             if held is None:
-                screen.to_stderr("  an answer is required")
+                dialog.tell("  an answer is required")
                 continue
         if not is_text(text):
-            screen.to_stderr("  not UTF-8")
+            dialog.tell("  not UTF-8")
             continue
         try:
             value = _read(text, field, root)
             problems = validation_errors({**definitions_of(root), **field}, value)
         except RepeatedKeyError as problem:
-            screen.to_stderr(f"  it {one_line(str(problem), 300)}")
+            dialog.tell(f"  it {one_line(str(problem), 300)}")
             continue
         except SchemaError:
             return value
         if not problems:
             return value
-        screen.to_stderr(YES_OR_NO if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
+        dialog.tell(YES_OR_NO if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
 
 
 def _choices(field: dict[str, Any], root: Any) -> str:
@@ -365,20 +369,18 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
     taken = {*plan.base, *(given.base or ()), *(key for key, _, _ in given.assignments)}
     asked: dict[str, Any] = {}
     waiting.hide()
-    ask = asked_while(waiting)
+    dialog = TerminalDialog(waiting)
     for line in folded(one_line(signature(tool.name, schema), 1000)):
-        screen.to_stderr(line)
+        dialog.tell(line)
     try:
         for key in [*needed, *(key for key in known if key not in needed)]:
             if key not in taken:
-                value = ask_value(
-                    screen, key, known.get(key), schema, ask, is_required=key in needed, takes_default=False
-                )
+                value = ask_value(key, known.get(key), schema, dialog, is_required=key in needed, takes_default=False)
                 if value is not None:
                     asked[key] = value
     except EOFError:
         # The cursor is still on the line of the question.
-        screen.to_stderr("")
+        dialog.tell("")
         screen.remark(f"{tool.name!r} was not called")
         import typer
 

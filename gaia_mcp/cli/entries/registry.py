@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.catalog import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
 from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missing, reference, unusable, ways_of
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
-from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask
+from gaia_mcp.cli.calls.elicitation import TerminalDialog, ask_value, can_ask
 from gaia_mcp.cli.entries.given import Given, is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.screen.session_view import SessionView
@@ -33,7 +33,6 @@ from gaia_mcp.text.safe import one_line
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.elicitation import Ask
     from gaia_mcp.cli.entries.given import Options
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
@@ -194,32 +193,32 @@ def _asked(screen: Screen, inputs: Sequence[Input]) -> dict[str, str]:
     values: dict[str, str] = {}
     with SessionView(screen, "") as view:
         view.hide()
-        ask = asked_while(view)
+        dialog = TerminalDialog(view)
         try:
             for one in inputs:
-                values[one.name] = _answer(screen, one, ask)
+                values[one.name] = _answer(one, dialog)
         except EOFError:
-            screen.to_stderr("")
+            dialog.tell("")
             screen.remark("nothing was saved")
             raise typer.Abort from None
     return values
 
 
-def _answer(screen: Screen, one: Input, ask: Ask) -> str:
+def _answer(one: Input, dialog: TerminalDialog) -> str:
     if one.is_secret:
         usual = reference(one.name)[2:-1]
         title = f"{one.name}: the variable that holds this secret{_as_in(one)}"
         field = {"type": "string", "title": title, "default": usual, "description": one.description}
         while True:
-            variable = ask_value(screen, one.name, field, field, ask, is_required=True)
+            variable = ask_value(one.name, field, field, dialog, is_required=True)
             # A secret pasted here must not be saved. Many secrets would be valid variable names, but not of this form.
             if variable in os.environ or re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", variable):
                 return f"${{{variable}}}"
-            screen.to_stderr(f"  export it in a variable first, and give the name of that variable, such as {usual}")
+            dialog.tell(f"  export it in a variable first, and give the name of that variable, such as {usual}")
     field = {"type": "string", "description": one.description or one.placeholder}
     if one.choices:
         field["enum"] = list(one.choices)  # type: ignore[assignment]
-    return str(ask_value(screen, one.name, field, field, ask, is_required=True))
+    return str(ask_value(one.name, field, field, dialog, is_required=True))
 
 
 def _incomplete(line: CommandLine, document: Document, inputs: Sequence[Input]) -> UsageError:
