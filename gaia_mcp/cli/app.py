@@ -221,7 +221,7 @@ def without_words(args: Sequence[str]) -> list[str]:
 def meant_by(line: CommandLine, word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
     """The command line to suggest instead of the unknown `word`, followed by `rest`; empty if there is none."""
     rest, config = _without_config(rest)
-    line, commands = line.of("", config), list(commands)
+    line, commands = line.for_command("", config), list(commands)
     if word in _GROUPS and rest and rest[0] in commands:
         return line.to_type(rest[0], *rest[1:])
     if word in _STATUS:
@@ -398,7 +398,7 @@ def _refuse(line: CommandLine, error: Any) -> int:
         after = line.command_after(program, start=3)
         # Options after the program are its own.
         config = None if after else parse_line(words).values.get("config")
-        begun = line.of("", Path(config) if config else None)
+        begun = line.for_command("", Path(config) if config else None)
         said = (
             begun.to_type("add", name, more=after) if after else begun.to_type("add", more="NAME -- COMMAND [ARG...]")
         )

@@ -58,7 +58,7 @@ class Invocation(NamedTuple):
     def of(cls, line: CommandLine, command: str, options: dict[str, Any], after: Sequence[str] = ()) -> Invocation:
         """The run of `command`, as typed in `line`, with these values of the common options."""
         form = {name: options.pop(name) for name in _FORM if name in options}
-        return cls(Screen(line.of(command, options.get("config")), **form), **options, after=after)
+        return cls(Screen(line.for_command(command, options.get("config")), **form), **options, after=after)
 
     @property
     def line(self) -> CommandLine:

@@ -55,7 +55,7 @@ class CommandLine:
         self.unsaved: list[ServerEntry] = []
         self.has_several = False
 
-    def of(self, command: str, config: Path | None) -> CommandLine:
+    def for_command(self, command: str, config: Path | None) -> CommandLine:
         """The same line, known to run `command` with this configuration file."""
         return CommandLine(self.words, command, config, self.program)
 

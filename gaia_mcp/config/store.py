@@ -55,8 +55,8 @@ class ServersFile(Protocol):
 class ConfigStore:
     """The servers of `path`, overridden by those of `project` if it is approved.
 
-    With `reads_once`, `path` is read once, so that it may be a pipe, and again after a change by this store. With
-    `is_alone`, the servers in it may use no other file.
+    With `is_alone`, the user named `path`, and the servers in it may use no other file. With `reads_once`, it is read
+    once, so that a named one may be a pipe, and again after a change by this store.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class ConfigStore:
     def _read(self) -> dict[str, Any]:
         if self._held is not None:
             return self._held
-        document = read_object(self.path, may_be_pipe=self._reads_once) or {}
+        document = read_object(self.path, may_be_pipe=self._reads_once and self._is_alone) or {}
         if self._reads_once:
             self._held = document
         return document

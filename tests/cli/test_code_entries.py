@@ -48,6 +48,13 @@ def prices(gaia: Gaia) -> Gaia:
     return gaia
 
 
+def test_debug_shows_the_traceback_of_a_saved_agents_tool(prices: Gaia) -> None:
+    """Ours: as of one that is typed; the hint under the error advises it."""
+    assert "--debug" in prices("call", "prices", "leak").errors[-1]
+
+    assert "Traceback" in prices("call", "prices", "leak", "--debug").stderr
+
+
 def test_max_result_bytes_truncates_the_text_of_an_agents_result(prices: Gaia) -> None:
     """Ours: `max_result_bytes`; what is not text stays whole."""
     prices.write({"prices": {"agent": "prices.py", "max_result_bytes": 6}})

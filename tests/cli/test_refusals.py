@@ -91,7 +91,7 @@ def test_the_hint_sets_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> 
     assert hint_for(line, error).endswith(
         "set it by saving the server: gaia mcp add --env ACME_TOKEN=VALUE NAME -- COMMAND"
     )
-    line = line.of("add", None)
+    line = line.for_command("add", None)
     line.words = ["mcp", "add", "fs", "--", "fs-server"]
     assert hint_for(line, error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
 
@@ -103,7 +103,7 @@ def test_the_hint_for_a_variable_depends_on_where_the_server_runs() -> None:
     line.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
     assert hint_for(line, error) == "the server mentions ACME_TOKEN; set it where it runs, or ask its operator"
 
-    line = line.of("call", None)
+    line = line.for_command("call", None)
     line.uses(TypedEntry("fs", Served("agent", "fs")))
     assert hint_for(line, error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
 
@@ -149,10 +149,10 @@ def test_the_hint_for_a_failed_list_is_the_log_or_a_report() -> None:
     """Ours: the same request once more would show the same."""
     line = CommandLine(command="tools")
     for asked in ("initialize", "tools/list", "resources/list", "resources/templates/list"):
-        line = line.of("tools", None)
+        line = line.for_command("tools", None)
         assert after_error(line, refused(asked)) == OWN, asked
         assert after_error(line, refused(asked, is_logged=True)) == LOG, asked
-        line = line.of("add", None)
+        line = line.for_command("add", None)
         assert after_error(line, refused(asked, is_logged=True)) == LOG, asked
         own = "the error comes from the server; save it as it is with --no-check"
         assert after_error(line, refused(asked)) == own, asked
@@ -185,7 +185,7 @@ def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
         "HTTPSConnectionPool(host='127.0.0.1', port=8443): Max retries exceeded with url: /",
         "self-signed certificate in certificate chain",
     ):
-        line = line.of("tools", None)
+        line = line.for_command("tools", None)
         listing = refused("tools/list", text=said)
         late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
         ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
@@ -197,7 +197,7 @@ def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
         how = " a network connection; check the network, and the arguments and variables of its command"
         assert after_failure(line, "fs", "read", said, {}).endswith(how), said
 
-        line = line.of("add", None)
+        line = line.for_command("add", None)
         for error in (listing, late, ended):
             assert hint_for(line, error).endswith(" a network connection; save it as it is with --no-check"), said
 

@@ -73,6 +73,17 @@ class TestServers:
                         use()
                 assert path.read_text() == content
 
+    def test_a_store_that_reads_once_reads_again_after_its_own_change(self, path: Path) -> None:
+        """Ours: a command reads its file once, which may be a pipe; the library reads it for each access."""
+        path.write_text('{"mcpServers": {"a": {"command": "a"}}}')
+        once, always = ConfigStore.locate(path, reads_once=True), ConfigStore.locate(path)
+        assert once.names() == always.names() == ["a"]
+
+        path.write_text('{"mcpServers": {"b": {"command": "b"}}}')
+        assert (once.names(), always.names()) == (["a"], ["b"])
+        once.add(read_entry("c", ENTRY))
+        assert once.names() == ["b", "c"]
+
     def test_the_servers_of_a_document_are_a_copy(self, path: Path) -> None:
         """Ours: a change of one must not change the other."""
         document: dict[str, Any] = {"mcpServers": {"a": {}}}

@@ -61,7 +61,7 @@ class CallCommand(ArgumentsCommand):
         from gaia_mcp.cli.completion.tool_help import called_line, check_known, write_tool
 
         called = called_line(ctx.meta.get("gaia_mcp.words", ()))
-        line = line_of(ctx).of("", called.config)
+        line = line_of(ctx).for_command("", called.config)
         try:
             check_known(line, called)
         except MCPError as error:
