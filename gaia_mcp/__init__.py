@@ -13,7 +13,7 @@ Everything public can be imported from here; it is loaded when it is first used.
 from __future__ import annotations
 
 from gaia_mcp._version import __version__
-from gaia_mcp.core.lazy import lazily
+from gaia_mcp.core import lazily
 
 # Type checkers take it for true. `typing` itself takes longer to load than all that a TAB needs of ours.
 TYPE_CHECKING = False

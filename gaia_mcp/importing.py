@@ -24,7 +24,7 @@ from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.core.files import read_file
 from gaia_mcp.core.names import HANDLER_SUFFIX
 from gaia_mcp.core.paths import shown
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

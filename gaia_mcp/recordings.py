@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result, encode, parse
-from gaia_mcp.text.safe import cut
+from gaia_mcp.text import cut
 from gaia_mcp.text.strict_json import canonical, canonical_text
 
 FORMAT = "gaia-mcp-conversation"

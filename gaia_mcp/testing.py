@@ -20,8 +20,8 @@ from gaia_mcp.client.conversation.engine import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.in_process import MemoryChannel
+from gaia_mcp.protocol import ALL_VERSIONS, NEWEST
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.protocol.versions import ALL_VERSIONS, NEWEST
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.outcomes import encode_outgoing

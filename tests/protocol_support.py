@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gaia_mcp.protocol import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.framing import LineBuffer
 from gaia_mcp.protocol.jsonrpc import encode
 from gaia_mcp.protocol.server import Description, ServerConnection
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -182,7 +182,7 @@ LAZY = (
 )  # fmt: skip
 # Packages that name the parts of systems under public paths.
 PUBLIC_PATHS = ("", "client", "client.mcp_client_manager", "handlers", "manager", "mixin")
-ERA_LISTS = {"protocol.versions.HANDSHAKE_VERSIONS", "protocol.versions.STATELESS_VERSIONS"}
+ERA_LISTS = {"protocol.HANDSHAKE_VERSIONS", "protocol.STATELESS_VERSIONS"}
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 # What a command sets although it belongs to the process: the interpreter calls it.
 SET_BY_COMMANDS = {
@@ -500,7 +500,7 @@ def test_no_module_imports_click_or_asyncio() -> None:
 
 def test_only_the_protocol_asks_for_the_era() -> None:
     """Ours: a revision or a connection is asked what it can do, so that a third era would change one package."""
-    beside = [name for name in modules() if not is_in(name, "protocol")]
+    beside = [name for name in modules() if part_of(name) != "protocol"]
     found = [
         f"{name}:{line} imports a list of an era"
         for name in beside

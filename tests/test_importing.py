@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.agents import load_agent
 from gaia_mcp.importing import (
     failure_in_words,
     forget_modules,
@@ -45,7 +45,7 @@ LOAD = """
 import importlib, multiprocessing, sys
 name = sys.argv[1]
 was_loaded = sys.modules.get(name), sys.modules.get("_" + name)
-from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.agents import load_agent
 agent = load_agent(name + ".py:Agent")
 assert agent.execute_mcp_tool("t", {}) == "near"
 found = importlib.import_module(name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import ListRoots, MCPAgent, current_call, tool
-from gaia_mcp.protocol.versions import ALL_VERSIONS
+from gaia_mcp.protocol import ALL_VERSIONS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.testing import Answers, client_for
 

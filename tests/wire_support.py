@@ -13,7 +13,7 @@ from mcp_types.jsonrpc import (
     jsonrpc_message_adapter,
 )
 
-from gaia_mcp.protocol.versions import ALL_VERSIONS
+from gaia_mcp.protocol import ALL_VERSIONS
 from tests.protocol_support import SERVER_INFO
 
 Wire = dict[str, Any]

@@ -9,8 +9,8 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from gaia_mcp.catalog import Document, DocumentError, read_document
 from gaia_mcp.core.errors import CatalogError, DeadlineError, MCPError, RegistryError, RegistryUnknownError
+from gaia_mcp.text import one_line
 from gaia_mcp.text.redaction import masked_url
-from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     import httpx2

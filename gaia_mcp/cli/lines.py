@@ -136,8 +136,8 @@ class CommandLine:
         """
         from shutil import which
 
+        from gaia_mcp.text import MASK
         from gaia_mcp.text.redaction import masked_arguments
-        from gaia_mcp.text.safe import MASK
 
         if not may_start_server(word) or which(word) is None:
             return ""

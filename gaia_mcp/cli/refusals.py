@@ -22,7 +22,6 @@ from gaia_mcp.protocol.jsonrpc import (
     MISSING_CAPABILITY,
     RESOURCE_NOT_FOUND,
 )
-from gaia_mcp.protocol.versions import ALL_VERSIONS
 from gaia_mcp.server.provider import required_scopes
 from gaia_mcp.toolspec.schema import properties_of
 

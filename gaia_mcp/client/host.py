@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.core.errors import CancelledError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.connection import EXCERPT_CHARS
 from gaia_mcp.protocol.input_required import FIRST, required_urls
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline

@@ -39,7 +39,7 @@ from gaia_mcp.protocol.envelope import LOG_LEVELS, SKILLS_EXTENSION
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.pagination import Freshness, Pages, freshness
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path

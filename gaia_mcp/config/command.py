@@ -94,7 +94,7 @@ class Command(NamedTuple):
         """The command line, on one line and without secrets."""
         from shlex import quote
 
-        from gaia_mcp.text.safe import MASK
+        from gaia_mcp.text import MASK
 
         shown = self.masked()
         words = [argument if argument == MASK else quote(argument) for argument in shown["args"]]
@@ -124,7 +124,7 @@ def with_home(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     """A description for display: cleaned, and truncated."""
-    from gaia_mcp.text.safe import one_line
+    from gaia_mcp.text import one_line
 
     return one_line(text, MAX_DESCRIBED_CHARS)
 

@@ -230,7 +230,7 @@ def _read_scope(name: str, config: dict[str, Any]) -> list[list[str] | None]:
 
 
 def _read_revision(name: str, revision: Any) -> str:
-    from gaia_mcp.protocol.versions import ALL_VERSIONS
+    from gaia_mcp.protocol import ALL_VERSIONS
 
     if revision not in ALL_VERSIONS:
         raise EntryError(name, f"{REVISION!r} must be one of {', '.join(ALL_VERSIONS)}, not {revision!r}")

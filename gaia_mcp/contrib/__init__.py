@@ -20,7 +20,7 @@ register(
 register(
     System(
         agents={
-            "agents": BuiltInAgent("gaia_mcp.contrib.hub.hub:AgentsHub", servers_setting="config"),
+            "agents": BuiltInAgent("gaia_mcp.contrib.hub:AgentsHub", servers_setting="config"),
             "agents-tools": BuiltInAgent("gaia_mcp.contrib.hub.tool_server:ToolsOfFile", is_listed=False),
         }
     )

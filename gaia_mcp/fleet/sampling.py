@@ -20,7 +20,7 @@ from gaia_mcp.client.transports.stdio.launch import command_words, find_program
 from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS, WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.core.errors import SpawnError, UnansweredError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gaia_mcp.fleet import Observer, ServerInUse
 from gaia_mcp.fleet.server_process import Prestarted, StderrLog
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.tools import Completion, MCPTool

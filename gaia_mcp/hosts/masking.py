@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.hosts.dialects import folded_setting
+from gaia_mcp.text import MASK
 from gaia_mcp.text.redaction import in_text, looks_secret, masked_arguments, masked_members, masked_url, masked_value
-from gaia_mcp.text.safe import MASK
 
 # Members whose values are usually secrets, and members whose values are names of variables.
 _VALUES = ("env", "envs", "environment", "headers", "http_headers")

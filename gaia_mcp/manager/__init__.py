@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_mcp.core.lazy import lazily
+from gaia_mcp.core import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.contrib.gaia.client_manager import MCPClientManager

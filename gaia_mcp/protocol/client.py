@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import BATCH_VERSION, jsonrpc
 from gaia_mcp.protocol.connection import Connection, Outgoing, excerpt_of
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
@@ -28,7 +28,6 @@ from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_pro
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step, contradicts_itself
 from gaia_mcp.protocol.revisions import server_request_problem
-from gaia_mcp.protocol.versions import BATCH_VERSION
 
 # A subscription that the server ends is renewed. This stops a loop with a server that ends each one at once, and lasts
 # a day with one that ends each after a quarter of an hour.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.protocol import STATELESS_VERSIONS
 from gaia_mcp.protocol.events import RequestContext
 from gaia_mcp.protocol.jsonrpc import is_id
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"

@@ -12,8 +12,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.protocol import STATELESS_VERSIONS
 from gaia_mcp.protocol.envelope import TASK_METHODS, VERSION_KEY, meta_of
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.jsonrpc import Message

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
+from gaia_mcp.protocol import STATELESS_VERSIONS, since
 from gaia_mcp.protocol.jsonrpc import URL_REQUIRED, as_text
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS, since
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived

@@ -12,13 +12,12 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.core.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, best_of, jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY
 from gaia_mcp.protocol.events import NegotiationFailed, Peer
 from gaia_mcp.protocol.input_required import type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
 from gaia_mcp.protocol.revisions import capabilities_for, info_for
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, best_of
 
 _NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
 # A server that rejects our version with one of these may still know an older one, which it should have offered.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gaia_mcp.protocol import STATELESS_VERSIONS
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY, meta_of
 from gaia_mcp.protocol.jsonrpc import as_text, is_number
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 # 10,000 tools come in 100 pages; a list that has not ended after this many never will.
 MAX_PAGES = 1000

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from gaia_mcp.protocol import ALL_VERSIONS, STATELESS_VERSIONS, TASK_VERSION, since
 from gaia_mcp.protocol.envelope import SKILL_METHODS, SKILLS_EXTENSION
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, input_required, type_problem
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, as_text
 from gaia_mcp.protocol.pagination import LISTS
-from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, TASK_VERSION, since
 
 Wire: TypeAlias = dict[str, Any]
 

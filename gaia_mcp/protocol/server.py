@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, jsonrpc
 from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
@@ -37,7 +37,6 @@ from gaia_mcp.protocol.input_required import (
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.revisions import FEATURES, capabilities_for, info_for, known_client, result_for, result_problem
 from gaia_mcp.protocol.subscriptions import LISTEN, SUBSCRIBING, SubscriptionError, Subscriptions, declares, names_tasks
-from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 
 class Description(NamedTuple):

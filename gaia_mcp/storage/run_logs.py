@@ -19,8 +19,8 @@ from urllib.parse import quote
 from gaia_mcp.core.errors import ConfigFileError, MCPError
 from gaia_mcp.core.files import open_file, read_file
 from gaia_mcp.storage import UNLOCKED_SECONDS, make_room, remove_left_over
+from gaia_mcp.text import clean
 from gaia_mcp.text.redaction.masker import MaskedLines, Masker
-from gaia_mcp.text.safe import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -69,7 +69,7 @@ class ServerCache:
         """The era of the server, one of `ERAS`, "sse" for the oldest transport of the handshake era, or the name of its
         dialect; None if unknown or expired.
         """
-        from gaia_mcp.protocol.versions import ERAS
+        from gaia_mcp.protocol import ERAS
 
         era = self._lookup("era", ERA_SECONDS)
         if not isinstance(era, str) or era in (*ERAS, "sse"):

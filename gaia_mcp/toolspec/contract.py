@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from gaia_mcp.text.safe import clean, cut
+from gaia_mcp.text import clean, cut
 from gaia_mcp.text.strict_json import canonical, canonical_text, is_same
 from gaia_mcp.toolspec.poisoning import visible
 

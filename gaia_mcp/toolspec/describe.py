@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.text.safe import cut
+from gaia_mcp.text import cut
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
     MAX_STEPS,

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gaia_mcp.text.safe import cut, escape
+from gaia_mcp.text import cut, escape
 
 ORDERS, FAR, CONTROL, DIRECTION, HIDDEN, LONG = (
     "tries to instruct a model",

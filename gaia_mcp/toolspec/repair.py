@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gaia_mcp.text.safe import cut
+from gaia_mcp.text import cut
 from gaia_mcp.toolspec.schema import properties_of, required_of, types_of
 
 Wire = dict[str, Any]

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.core.names import did_you_mean
-from gaia_mcp.text.safe import cut_middle
+from gaia_mcp.text import cut_middle
 from gaia_mcp.text.strict_json import paired
 from gaia_mcp.toolspec.schema import BRANCHES, MAX_PARTS, parts_of, properties_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.protocol import STATELESS_VERSIONS
 from tests.client.transports.talk import Message, Script, Talk, error, result
 from tests.waiting import ENOUGH_SECONDS
 

@@ -15,7 +15,7 @@ from gaia_mcp.core.errors import (
     RemoteProtocolError,
     ResourceUnknownError,
 )
-from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
+from gaia_mcp.protocol import ALL_VERSIONS, STATELESS_VERSIONS
 from tests.client.conftest import error_of, noted
 from tests.client.eras import (
     CAPABILITIES,

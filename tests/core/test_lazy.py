@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gaia_mcp
-from gaia_mcp.core.lazy import lazily
+from gaia_mcp.core import lazily
 
 ROOT = Path(gaia_mcp.__file__).parent
 LAZY = [path for path in sorted(ROOT.rglob("__init__.py")) if "lazily(" in path.read_text()]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.agents.loader import built_in, load_agent
+from gaia_mcp.agents import built_in, load_agent
 from gaia_mcp.cli.commands.serve import _with_front_options, serve
 from gaia_mcp.cli.entries.targets import kind_to_serve
 from gaia_mcp.config.served import Served

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.protocol import ALL_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.client import WITHOUT_MEMBERS
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS
 from gaia_mcp.protocol.events import (
@@ -21,7 +22,6 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
-from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
 from tests.fuzz.mutations import LONGEST_RECORD, Mutator
 from tests.fuzz.oracles import (
     RECORDS_KEPT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
+from gaia_mcp.protocol import ALL_VERSIONS, STATELESS_VERSIONS
 from tests.fuzz.clients import OTHERS, response_to
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.oracles import check_from_client

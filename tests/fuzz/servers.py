@@ -6,12 +6,12 @@ import json
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.protocol import ALL_VERSIONS, BATCH_VERSION, STATELESS_VERSIONS
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, has_envelope
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import RequestId, is_id
 from gaia_mcp.protocol.subscriptions import MAX_SUBSCRIPTIONS, MAX_URIS
-from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, STATELESS_VERSIONS
 from tests.fuzz.mutations import LONGEST_RECORD, Mutator
 from tests.fuzz.oracles import RECORDS_KEPT, Fault, check_bounded, check_from_server, key_of, messages_in, on_wire
 from tests.protocol_support import CLIENT, ENVELOPE, new_server, note, rpc, rpc_result

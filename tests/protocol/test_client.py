@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.core.errors import PeerError
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from gaia_mcp.protocol.client import MAX_WATCHES
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY
 from gaia_mcp.protocol.events import (
@@ -24,7 +25,6 @@ from gaia_mcp.protocol.events import (
     SubscriptionEnded,
 )
 from gaia_mcp.protocol.jsonrpc import Result
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
     CLIENT,

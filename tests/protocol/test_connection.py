@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS, Connection
 from gaia_mcp.protocol.events import (
@@ -22,7 +23,6 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES
 from gaia_mcp.protocol.jsonrpc import Notification, Request, Result
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CLIENT,
     CLIENT_CAPABILITIES,

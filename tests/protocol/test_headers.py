@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given as for_each
 from hypothesis import strategies as st
 
+from gaia_mcp.protocol import ALL_VERSIONS, NEWEST
 from gaia_mcp.protocol.headers import (
     AnnotationError,
     Parameter,
@@ -22,7 +23,6 @@ from gaia_mcp.protocol.headers import (
     standard_problem,
 )
 from gaia_mcp.protocol.jsonrpc import request
-from gaia_mcp.protocol.versions import ALL_VERSIONS, NEWEST
 from tests.protocol_support import ENVELOPE, VERSION, check_each, check_rows, steady
 
 REGION = (Parameter("Mcp-Param-Region", ("region",)),)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol import ERAS
 from gaia_mcp.protocol.input_required import (
     ELICIT,
     LIST_ROOTS,
@@ -19,7 +20,6 @@ from gaia_mcp.protocol.input_required import (
     missing_for,
     question_for,
 )
-from gaia_mcp.protocol.versions import ERAS
 
 Wire = dict[str, Any]
 

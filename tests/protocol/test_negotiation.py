@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.core.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.events import NegotiationFailed, Opened, Peer, RequestReceived
 from gaia_mcp.protocol.jsonrpc import Error, Result
 from gaia_mcp.protocol.negotiation import contradicts_itself
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
     CLIENT,

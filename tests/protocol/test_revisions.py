@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from gaia_mcp.protocol.revisions import (
     CACHEABLE,
     call_result_for,
@@ -27,7 +28,6 @@ from gaia_mcp.protocol.revisions import (
     tool_for,
 )
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import SERVER, SERVER_INFO, check_each, check_rows
 
 V2024, V2025_03, V2025_06, V2025_11, V2026 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"

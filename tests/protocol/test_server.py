@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.envelope import TASK_METHODS, read_context
 from gaia_mcp.protocol.events import Cancelled, Discarded, ErrorResponse, InvalidResponse, RequestReceived
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
@@ -19,7 +20,6 @@ from gaia_mcp.protocol.jsonrpc import (
 )
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
     CLIENT,

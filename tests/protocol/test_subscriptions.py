@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.protocol import HANDSHAKE_VERSIONS
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.subscriptions import (
     MAX_SUBSCRIPTIONS,
@@ -16,7 +17,6 @@ from gaia_mcp.protocol.subscriptions import (
     SubscriptionError,
     tasks_in,
 )
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
     CLIENT,

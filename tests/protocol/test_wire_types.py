@@ -14,11 +14,11 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 
 from gaia_mcp.client import Host
+from gaia_mcp.protocol import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import RequestReceived
 from gaia_mcp.protocol.input_required import input_required, retry_params
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
     CLIENT,

@@ -18,7 +18,7 @@ if max_calls is not None:
 
 def load() -> object:
     """Imported only now: the pipes have been taken."""
-    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.agents import load_agent
     from gaia_mcp.server.agent import AgentProvider
 
     provider = AgentProvider(load_agent(target))

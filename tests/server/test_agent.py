@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import MCPAgent, tool
-from gaia_mcp.agents.loader import built_in, load_agent
+from gaia_mcp.agents import built_in, load_agent
 from gaia_mcp.asking import Call, CallCancelledError, current_call
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider

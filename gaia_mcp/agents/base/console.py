@@ -320,7 +320,7 @@ class AgentConsole(StepConsole):
     def _print(self, text: str, style: str = "") -> None:
         from rich.console import Console
 
-        from gaia_mcp.text.safe import clean
+        from gaia_mcp.text import clean
 
         # Read for every line: a server replaces standard output, and a service may have none.
         stream = sys.stdout

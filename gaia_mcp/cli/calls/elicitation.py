@@ -20,7 +20,7 @@ from gaia_mcp.cli.screen.terminal import folded, on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import UnansweredError
 from gaia_mcp.protocol.input_required import FIRST
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 from gaia_mcp.text.strict_json import RepeatedKeyError
 from gaia_mcp.toolspec.arguments import is_text, typed_value
 from gaia_mcp.toolspec.describe import example_of, limits_in_words, signature, type_in_words

@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.text.safe import cut, cut_middle
+from gaia_mcp.text import cut, cut_middle
 from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.schema import MAX_STEPS, NO_DEFAULT, choices_of, default_of, properties_of, resolved, types_of
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.core.errors import DeadlineError, NotSupportedError, PeerError
 from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen

@@ -21,7 +21,7 @@ from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.storage.output_files import append_to_file, put_file
-from gaia_mcp.text.safe import clean, encodable, escape, one_line
+from gaia_mcp.text import clean, encodable, escape, one_line
 from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.core.content import NotJSONError
 from gaia_mcp.core.errors import AgentError, HandlerError
 from gaia_mcp.server.provider import RequestError, ResultError
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 from gaia_mcp.toolspec.describe import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
@@ -76,7 +76,7 @@ def _loaded(
 
     if (kind := kind_to_serve(target, order)) is not None:
         return code_provider(screen, kind, target, order), HandlerError
-    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.agents import load_agent
 
     agent = load_agent(target, dict(order["settings"]))
     return agent_provider(screen, target, agent, lambda _: None), AgentError

@@ -34,7 +34,7 @@ from gaia_mcp.fleet.session import UNLISTED, unknown_tool
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.arguments import Assignment
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool

@@ -18,7 +18,7 @@ from gaia_mcp.cli.app import UNLISTED, app
 from gaia_mcp.cli.grammar.model import Argument, Option
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import JSON
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 Folder = Annotated[
     Path | None,

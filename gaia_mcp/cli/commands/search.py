@@ -124,7 +124,7 @@ def _known(
 
 def _line(server: str, tool: dict[str, Any]) -> str:
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.text.safe import first_line, one_line
+    from gaia_mcp.text import first_line, one_line
     from gaia_mcp.toolspec.describe import signature
 
     name = f"{server} {tool['name']}"

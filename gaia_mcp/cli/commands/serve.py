@@ -310,7 +310,7 @@ def serve(
     def load(target: str = target) -> Loaded:
         if gateway is not None:
             return gateway.load(max_calls, gate, has_several_clients=http is not None)
-        from gaia_mcp.agents.loader import built_in
+        from gaia_mcp.agents import built_in
         from gaia_mcp.cli.serving.loading import load_provider
 
         if target not in built_in():  # The built-in agents start programs without these secrets.

@@ -81,7 +81,7 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
     import json
 
     from gaia_mcp.protocol.revisions import capability_names
-    from gaia_mcp.text.safe import one_line
+    from gaia_mcp.text import one_line
 
     server = shown.get("server")
     facts = {key: value for key, value in shown.items() if key not in ("server", "known_tools")}

@@ -19,7 +19,7 @@ from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.typer_command import ServerCommand
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import counted
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.lines import CommandLine

@@ -18,7 +18,7 @@ from gaia_mcp.cli.completion.file_names import Candidate
 from gaia_mcp.cli.grammar.model import Argument, Command, Option, with_group
 from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.core.internals import bare_signal
-from gaia_mcp.text.safe import clean, encodable, one_line
+from gaia_mcp.text import clean, encodable, one_line
 
 # Longer than a person waits at a TAB. Reading a pipe or a remote disk may block forever.
 PATIENCE_SECONDS = 5.0

@@ -162,7 +162,7 @@ def template_words(ctx: CompletionContext) -> list[Candidate]:
 
 def agent_names(ctx: CompletionContext) -> list[Candidate]:
     """The built-in agents, Python files, and after the colon of `FILE.py:` the classes in it."""
-    from gaia_mcp.agents.loader import built_in
+    from gaia_mcp.agents import built_in
 
     found = [Candidate(agent, "built in") for agent in built_in() if agent.startswith(ctx.word)]
     return [*found, *(each for each in _paths(ctx.word) if each.value.endswith("/") or ".py:" in each.value)]
@@ -180,7 +180,7 @@ def scope_agents(ctx: CompletionContext) -> list[Candidate]:
 
 def revisions(ctx: CompletionContext) -> list[Candidate]:
     """The revisions of MCP, the newest first."""
-    from gaia_mcp.protocol.versions import ALL_VERSIONS
+    from gaia_mcp.protocol import ALL_VERSIONS
 
     return [Candidate(version) for version in ALL_VERSIONS if version.startswith(ctx.word)]
 
@@ -239,7 +239,7 @@ def _described(items: list[dict[str, Any]]) -> list[Candidate]:
 
 
 def _description(item: dict[str, Any]) -> str:
-    from gaia_mcp.text.safe import first_line
+    from gaia_mcp.text import first_line
 
     return first_line(item.get("description") or item.get("title"))
 

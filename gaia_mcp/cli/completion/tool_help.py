@@ -17,7 +17,7 @@ from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.core.names import did_you_mean
-from gaia_mcp.text.safe import clean, encodable, one_line
+from gaia_mcp.text import clean, encodable, one_line
 from gaia_mcp.toolspec.describe import type_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 from gaia_mcp.toolspec.tool_filter import hints_in_words

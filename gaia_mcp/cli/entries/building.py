@@ -152,7 +152,7 @@ def fix_revision(entry: dict[str, Any], revision: str | None) -> None:
     """Set the revision of `--protocol` in `entry`. Raises `UsageError` for an unknown revision."""
     if revision is None:
         return
-    from gaia_mcp.protocol.versions import ALL_VERSIONS
+    from gaia_mcp.protocol import ALL_VERSIONS
 
     if revision not in ALL_VERSIONS:
         raise UsageError(f"there is no revision {revision!r} of MCP", hint=f"use one of: {', '.join(ALL_VERSIONS)}")

@@ -28,8 +28,8 @@ from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.core.errors import CatalogError, EntryError, MCPError, ToolError
 from gaia_mcp.core.names import tidy_name
 from gaia_mcp.hosts.pasted import looks_pasted
+from gaia_mcp.text import one_line
 from gaia_mcp.text.redaction import masked_arguments, masked_members, masked_url
-from gaia_mcp.text.safe import one_line
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen
@@ -82,7 +82,7 @@ def in_words(value: Any) -> str:
 
 
 def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
-    from gaia_mcp.text.safe import MASK
+    from gaia_mcp.text import MASK
 
     if entry is None:
         return dict.fromkeys(members(raw), MASK)

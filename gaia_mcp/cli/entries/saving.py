@@ -57,8 +57,8 @@ from gaia_mcp.hosts.masking import placeholders, plain_secrets
 from gaia_mcp.storage.atomic import read_bytes
 from gaia_mcp.storage.run_logs import RunLogs
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text import MASK, one_line
 from gaia_mcp.text.redaction import masked_arguments, masked_url
-from gaia_mcp.text.safe import MASK, one_line
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from gaia_mcp.core.files import open_file
 from gaia_mcp.core.names import UNSAVED_MARK, handler_name, split_tool_name, tidy_name
 from gaia_mcp.core.systems import code_kind, imported
 from gaia_mcp.importing import import_named, kind_of_file, split_target
+from gaia_mcp.text import encodable
 from gaia_mcp.text.redaction import masked_arguments, masked_url
-from gaia_mcp.text.safe import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def with_options(entry: ServerEntry, env: Sequence[str], headers: Sequence[str],
 
 def is_target(word: str) -> bool:
     """Whether `word` can only be a target, possibly an invalid one. A built-in agent's name can be something else."""
-    from gaia_mcp.agents.loader import built_in
+    from gaia_mcp.agents import built_in
 
     try:
         return word not in built_in() and typed_entry(word) is not None
@@ -134,7 +134,7 @@ def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
     """The two parts of `SERVER.TOOL` for one of `servers` or a built-in agent; None for any other word."""
     if word in servers or "." not in word:
         return None
-    from gaia_mcp.agents.loader import built_in
+    from gaia_mcp.agents import built_in
 
     return split_tool_name(word, servers) or split_tool_name(word, built_in())
 
@@ -145,7 +145,7 @@ def served_code(word: str) -> Served | None:
     A path without a class is a program, not code to load, if it is an executable script. Raises `AgentError` for a
     missing file.
     """
-    from gaia_mcp.agents.loader import built_in
+    from gaia_mcp.agents import built_in
 
     if word in built_in():
         return Served("agent", word, is_typed=True)

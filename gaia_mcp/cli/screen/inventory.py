@@ -125,7 +125,7 @@ def _object(screen: Screen, kind: Kind, result: Result) -> dict[str, Any]:
 
 def _show(screen: Screen, kind: Kind, result: Result) -> None:
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.text.safe import one_line
+    from gaia_mcp.text import one_line
 
     info = result.peer.info if result.peer else {}
     presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
@@ -141,7 +141,7 @@ def _show(screen: Screen, kind: Kind, result: Result) -> None:
 def signature_lines(text: str) -> list[str]:
     """A signature in lines: several on a narrow terminal."""
     from gaia_mcp.cli.screen.terminal import folded
-    from gaia_mcp.text.safe import one_line
+    from gaia_mcp.text import one_line
 
     return folded(one_line(text, 1000), margin=INDENT)
 
@@ -149,7 +149,7 @@ def signature_lines(text: str) -> list[str]:
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     """A description below its name: its first line, or all of it with `whole`."""
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.text.safe import clean, first_line
+    from gaia_mcp.text import clean, first_line
 
     cleaned = clean(text).strip() if isinstance(text, str) else ""
     if not cleaned:

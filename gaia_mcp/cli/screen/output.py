@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.screen.terminal import broken, broken_message, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.text.safe import clean, clean_json, encodable, one_line
+from gaia_mcp.text import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

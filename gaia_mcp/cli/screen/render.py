@@ -23,7 +23,7 @@ from gaia_mcp.cli.screen.output import counted, json_text
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, on_terminal, width_of
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import MCPError
-from gaia_mcp.text.safe import clean, clean_json, encodable, one_line
+from gaia_mcp.text import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

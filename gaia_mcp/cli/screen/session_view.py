@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, on_terminal, width_of
 from gaia_mcp.fleet import Observer
-from gaia_mcp.text.safe import clean, encodable, one_line
+from gaia_mcp.text import clean, encodable, one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen

@@ -19,7 +19,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.errors import ConfigError, MCPError
 from gaia_mcp.fleet.gateway.naming import Prefix
-from gaia_mcp.text.safe import clean
+from gaia_mcp.text import clean
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation

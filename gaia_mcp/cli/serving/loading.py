@@ -131,7 +131,7 @@ def sound_agent(target: str, keywords: dict[str, Any]) -> Any:
     """Load and check the agent. An agent with a tool whose type hints are wrong is not served at all, because without
     an error its author would search for the missing tool. Raises `AgentError`.
     """
-    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.agents import load_agent
 
     agent = load_agent(target, keywords)
     with _describing(target):
@@ -166,7 +166,7 @@ def open_agent(target: str, provider: AgentProvider) -> None:
 
 def watch_agent(screen: Screen, target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
     """Reload the agent whenever its files change."""
-    from gaia_mcp.agents.loader import source_folder
+    from gaia_mcp.agents import source_folder
 
     if (folder := source_folder(target)) is None:
         screen.remark(f"{target} is built in and has no files to watch")
@@ -178,7 +178,7 @@ def watch_agent(screen: Screen, target: str, keywords: dict[str, Any], provider:
             provider.replace_agent(agent)
         screen.remark("the agent has changed and was reloaded")
 
-    from gaia_mcp.agents.loader import watch
+    from gaia_mcp.agents import watch
 
     watch(folder, load_again, screen.report)
 

@@ -28,7 +28,7 @@ from gaia_mcp.core.paths import is_there, shown
 from gaia_mcp.hosts import with_server
 from gaia_mcp.hosts.files import all_places, places, servers_of
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.client.conversation.conversation import Conversation, TaskOfCall
+from gaia_mcp.client.conversation import Conversation, TaskOfCall
 from gaia_mcp.client.host import Host, answers, are_opened
 from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, OnProgress, time_ran_out
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, WAIT_SLICE_SECONDS, Deadline
@@ -41,6 +41,7 @@ from gaia_mcp.core.errors import (
     StatusError,
     resource_unknown,
 )
+from gaia_mcp.protocol import ALL_VERSIONS, best_of, is_probed
 from gaia_mcp.protocol.events import Change, ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.input_required import (
     MAX_ROUND_TRIPS,
@@ -54,7 +55,6 @@ from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.protocol.tasks import is_task
-from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of, is_probed
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped

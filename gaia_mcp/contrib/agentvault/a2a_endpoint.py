@@ -14,12 +14,11 @@ from urllib.parse import urlsplit
 
 from gaia_mcp._version import __version__
 from gaia_mcp.contrib.agentvault import a2a
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import NEWEST, jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Message, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
 from gaia_mcp.protocol.tasks import EXTENSIONS, TaskState
-from gaia_mcp.protocol.versions import NEWEST
 from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal

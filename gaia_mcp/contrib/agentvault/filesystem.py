@@ -28,7 +28,7 @@ from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.core.files import irregular, open_file, read_rest
 from gaia_mcp.core.paths import home_expanded
-from gaia_mcp.text.safe import clean, encodable
+from gaia_mcp.text import clean, encodable
 
 WRITE = "filesystem.writeFile"
 _PATH = "Path below the root folder, with / between names"

@@ -10,10 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import NEWEST, jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, has_envelope, with_meta
 from gaia_mcp.protocol.jsonrpc import Message, Notification, Request
-from gaia_mcp.protocol.versions import NEWEST
 from gaia_mcp.server.http.exchange import OK, Head, Sent, scope_head
 from gaia_mcp.server.http.received import Caller, Received, RefusalError, send_body
 from gaia_mcp.server.http.stateless import ResponseForm

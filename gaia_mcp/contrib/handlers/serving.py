@@ -16,7 +16,7 @@ from gaia_mcp.core.names import handler_name
 from gaia_mcp.importing import handler_files, split_target
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.text.safe import clean
+from gaia_mcp.text import clean
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call

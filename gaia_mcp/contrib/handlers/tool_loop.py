@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.core.errors import CompletionError
-from gaia_mcp.text.safe import encodable, one_line
+from gaia_mcp.text import encodable, one_line
 from gaia_mcp.text.strict_json import parse_json
 
 if TYPE_CHECKING:

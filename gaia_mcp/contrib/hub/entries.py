@@ -22,7 +22,7 @@ from gaia_mcp.contrib.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.contrib.hub.drivers.base import CAPABILITIES
 from gaia_mcp.core.errors import ConfigFileError, DeadlineError, EntryError
 from gaia_mcp.core.names import did_you_mean, is_server_name
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call

@@ -43,8 +43,8 @@ from gaia_mcp.contrib.programs import Collected, drain_stdout, end_program, feed
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import CompletionError, ConfigError, DeadlineError, SpawnError
 from gaia_mcp.core.files import read_file
+from gaia_mcp.text import cut
 from gaia_mcp.text.redaction.masker import Masker
-from gaia_mcp.text.safe import cut
 from gaia_mcp.text.strict_json import TextProblemError, kind_of
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.core.lazy import lazily
+from gaia_mcp.core import lazily
 
 if TYPE_CHECKING:
     from pathlib import Path

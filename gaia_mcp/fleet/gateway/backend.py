@@ -23,7 +23,7 @@ from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.input_required import is_known_to_ask_by_result
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.fleet.gateway.questions import ServerRequests

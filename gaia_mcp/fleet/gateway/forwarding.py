@@ -174,7 +174,7 @@ class Rounds:
             return result
         if not is_task(result):
             return client.engine.input_required(result)
-        from gaia_mcp.client.conversation.conversation import TaskOfCall
+        from gaia_mcp.client.conversation import TaskOfCall
 
         task = TaskOfCall(client.name, str(self._params.get("name")), conversation, result)
         if self._call.continue_as_task() or not self._call.asks_by_result:

@@ -29,8 +29,8 @@ from gaia_mcp.server.provider import (
     unknown_tool,
 )
 from gaia_mcp.server.running_call import InputRequired
+from gaia_mcp.text import cut, one_line
 from gaia_mcp.text.redaction import hidden, in_text, looks_secret, masked_value
-from gaia_mcp.text.safe import cut, one_line
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads
 

@@ -24,7 +24,7 @@ from gaia_mcp.server.provider import (
     unknown_tool,
 )
 from gaia_mcp.server.results import failure
-from gaia_mcp.text.safe import cut, first_line, one_line
+from gaia_mcp.text import cut, first_line, one_line
 from gaia_mcp.toolspec.describe import SearchWord, score, search_words, signature
 from gaia_mcp.toolspec.validation import report
 

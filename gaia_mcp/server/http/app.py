@@ -371,7 +371,7 @@ def has_front(target: Any, name: str) -> bool:
 
 
 def _agent_provider(agent: Any) -> Any:
-    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.agents import load_agent
     from gaia_mcp.server.agent import AgentProvider
 
     if isinstance(agent, str):

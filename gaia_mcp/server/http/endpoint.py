@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gaia_mcp.protocol import ALL_VERSIONS, has_sessions
 from gaia_mcp.protocol.envelope import has_envelope
 from gaia_mcp.protocol.headers import GATEWAY_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.versions import ALL_VERSIONS, has_sessions
 from gaia_mcp.server.http.handshake import HandshakeEndpoint
 from gaia_mcp.server.http.received import (
     JSON_TYPE,

@@ -12,11 +12,10 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol import ALL_VERSIONS, BATCH_VERSION, has_sessions, jsonrpc
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import Malformed, Request
 from gaia_mcp.protocol.sse import write_event
-from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, has_sessions
 from gaia_mcp.server.http.event_log import EventLog, follow, split_event_id
 from gaia_mcp.server.http.exchange import Answering, Exchange
 from gaia_mcp.server.http.received import Caller, Received, RefusalError, overloaded, send_body, store_failed

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from gaia_mcp.text.safe import MASK
+from gaia_mcp.text import MASK
 
 Place: TypeAlias = tuple[int, int]
 # Possessive, and anchored at the beginning of a word: no backtracking.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gaia_mcp.text import MASK
 from gaia_mcp.text.redaction import (
     Place,
     credentials,
@@ -25,7 +26,6 @@ from gaia_mcp.text.redaction import (
     merged,
     places_in,
 )
-from gaia_mcp.text.safe import MASK
 
 # Shorter values, such as `1` or `eth0`, occur in every message: masking them would hide half of it and protect nothing,
 # since they are easily guessed. In the entry of a server they are still masked, by their position.

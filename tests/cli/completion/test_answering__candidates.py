@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from gaia_mcp.agents.loader import built_in
+from gaia_mcp.agents import built_in
 from gaia_mcp.cli.app import COMMANDS, app
 from gaia_mcp.cli.completion.answering import MAX_DESCRIBED, Candidate, candidates
 from gaia_mcp.config.entries import read_entry

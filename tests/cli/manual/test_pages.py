@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.agents import load_agent
 from gaia_mcp.cli.app import COMMANDS, HEADINGS, run
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
 from gaia_mcp.cli.manual.pages import PROSE, Option, commands, inherited_variables, pages

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.conversation import GARBLED_SECONDS, PROBE_SECONDS, Conversation
+from gaia_mcp.client.conversation import GARBLED_SECONDS, PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
 from gaia_mcp.core.deadline import Deadline

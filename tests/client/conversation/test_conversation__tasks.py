@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.conversation import CANCEL_SECONDS
+from gaia_mcp.client.conversation import CANCEL_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.core.deadline import Deadline

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.conversation import Conversation
 from gaia_mcp.client.conversation import dispatcher as server_requests
-from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.conversation.dispatcher import MAX_SERVER_REQUESTS, ServerRequests
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
@@ -29,8 +29,8 @@ from gaia_mcp.core.errors import (
     UnansweredError,
 )
 from gaia_mcp.core.tracing import with_trace
+from gaia_mcp.protocol import HANDSHAKE_VERSIONS
 from gaia_mcp.protocol.events import ListChanged, RequestReceived, ResourceUpdated
-from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.client.conftest import noted
 from tests.client.eras import ERAS, URI, changed, scripted, updated, usual
 from tests.client.transports.scripted import Scripted

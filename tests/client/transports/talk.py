@@ -15,7 +15,7 @@ from gaia_mcp.text.redaction.masker import Masker
 from tests.waiting import Clock
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.conversation.conversation import Conversation
+    from gaia_mcp.client.conversation import Conversation
     from gaia_mcp.core.errors import MCPError
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import RequestId

@@ -27,7 +27,7 @@ from tests.client.transports.talk import Heard
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_mcp.client.conversation.conversation import Conversation
+    from gaia_mcp.client.conversation import Conversation
 
 SOON = Deadline(5)
 GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "own"}, "capabilities": {}, "instructions": "hi"}

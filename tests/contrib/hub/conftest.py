@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.asking import Call
-from gaia_mcp.contrib.hub.hub import AgentsHub
+from gaia_mcp.contrib.hub import AgentsHub
 from gaia_mcp.server.agent import AgentProvider
 from tests.processes import living_with
 

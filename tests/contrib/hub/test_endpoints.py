@@ -19,7 +19,7 @@ from tests.contrib.hub.conftest import Agents, call, execute
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.contrib.hub.hub import AgentsHub
+    from gaia_mcp.contrib.hub import AgentsHub
 
 pytestmark = pytest.mark.story
 

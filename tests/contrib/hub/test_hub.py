@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.agents import load_agent
 from gaia_mcp.asking import Call, CallCancelledError
-from gaia_mcp.contrib.hub.hub import AgentsHub
+from gaia_mcp.contrib.hub import AgentsHub
 from gaia_mcp.core.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from tests.contrib.hub.conftest import Agents, call, execute

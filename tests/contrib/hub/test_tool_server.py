@@ -11,8 +11,8 @@ import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.contrib.hub import AgentsHub
 from gaia_mcp.contrib.hub.entries import HubError
-from gaia_mcp.contrib.hub.hub import AgentsHub
 from gaia_mcp.contrib.hub.tool_server import (
     IDLE_SECONDS,
     MAX_OWNER_BYTES,

@@ -451,7 +451,7 @@ def test_the_agent_of_a_running_server_can_be_replaced(start_process: Start, tmp
     program = tmp_path / "replacing.py"
     program.write_text(
         "import threading\n"
-        "from gaia_mcp.agents.loader import load_agent\n"
+        "from gaia_mcp.agents import load_agent\n"
         "from gaia_mcp.server.agent import AgentProvider\n"
         "from gaia_mcp.server.stdio import StdioServer\n"
         "class Replacing:\n"

@@ -11,6 +11,7 @@ from urllib.parse import quote, quote_plus
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.text import MASK
 from gaia_mcp.text.redaction.masker import (
     LINE_BYTES,
     MAX_CHARS,
@@ -23,7 +24,6 @@ from gaia_mcp.text.redaction.masker import (
     longest,
     secrets_in,
 )
-from gaia_mcp.text.safe import MASK
 from tests.protocol_support import check_each, steady
 
 if TYPE_CHECKING:

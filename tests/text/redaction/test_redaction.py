@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.text import MASK
 from gaia_mcp.text.redaction import (
     MAX_NAME_CHARS,
     looks_secret,
@@ -16,7 +17,6 @@ from gaia_mcp.text.redaction import (
     masked_url,
     masked_value,
 )
-from gaia_mcp.text.safe import MASK
 from tests.protocol_support import check_each, steady
 
 

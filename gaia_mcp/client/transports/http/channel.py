@@ -26,7 +26,7 @@ from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes, Work
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
-from gaia_mcp.protocol.versions import cancels_by_closing
+from gaia_mcp.protocol import cancels_by_closing
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

@@ -29,8 +29,8 @@ from gaia_mcp._version import __version__
 from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.core.errors import ConnectError, EntryError
 from gaia_mcp.protocol.headers import header_fault
+from gaia_mcp.text import one_line
 from gaia_mcp.text.redaction import masked_url
-from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     import socket

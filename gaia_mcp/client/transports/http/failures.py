@@ -12,7 +12,7 @@ import httpcore2
 import httpx2
 
 from gaia_mcp.core.errors import ConnectError, ConnectionLostError, MCPError, RemoteProtocolError, StatusError
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Endpoint, Response

@@ -16,8 +16,8 @@ from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.core.errors import MCPError, PeerError, StatusError
 from gaia_mcp.core.systems import HttpDialect, http_dialects, imported
+from gaia_mcp.protocol import ERAS
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.protocol.versions import ERAS
 from gaia_mcp.text.redaction import masked_url
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Endpoint, Response, same_origin
 from gaia_mcp.core.errors import RemoteProtocolError
+from gaia_mcp.protocol import has_sessions, since
 from gaia_mcp.protocol.envelope import VERSION_KEY, has_envelope, meta_of
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.protocol.headers import (
@@ -32,7 +33,6 @@ from gaia_mcp.protocol.headers import (
 )
 from gaia_mcp.protocol.jsonrpc import Message, RequestId, parse, parse_text
 from gaia_mcp.protocol.sse import EventParser, EventTooLongError, ServerSentEvent
-from gaia_mcp.protocol.versions import has_sessions, since
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Receiver

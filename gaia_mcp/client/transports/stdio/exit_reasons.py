@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from gaia_mcp.client.transports.stdio.launch import child_environment
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 # Many programs end with such a line; the error is before it.
 _POINTS_TO_HELP = re.compile(

@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from gaia_mcp.text.safe import clean
+from gaia_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable

@@ -27,7 +27,7 @@ from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.contrib.agentvault.code_runner import confined
 from gaia_mcp.contrib.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.text.safe import cut_middle
+from gaia_mcp.text import cut_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,10 +22,10 @@ from gaia_mcp.client.transports.http.auth.fetching import (
     path_of,
     split,
 )
+from gaia_mcp.protocol import NEWEST
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
 from gaia_mcp.protocol.headers import standard_headers
 from gaia_mcp.protocol.jsonrpc import encode
-from gaia_mcp.protocol.versions import NEWEST
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings

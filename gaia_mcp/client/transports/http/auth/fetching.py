@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from gaia_mcp.core.errors import AuthorizationError, DeadlineError
-from gaia_mcp.protocol.versions import NEWEST
+from gaia_mcp.protocol import NEWEST
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:

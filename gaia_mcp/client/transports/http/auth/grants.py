@@ -18,7 +18,7 @@ from gaia_mcp.client.transports.http.auth.fetching import canonical, covers, ori
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens, read_tokens
 from gaia_mcp.core.errors import AuthorizationError, ConfigFileError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

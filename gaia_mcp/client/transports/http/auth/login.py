@@ -45,7 +45,7 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     registration,
 )
 from gaia_mcp.core.errors import AuthorizationError, DeadlineError
-from gaia_mcp.text.safe import one_line
+from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person, Settings

@@ -31,8 +31,8 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     refusal,
 )
 from gaia_mcp.core.grant_kinds import EXCHANGE_TYPE, GRANT_KINDS, JWT_TYPE
+from gaia_mcp.text import one_line
 from gaia_mcp.text.redaction.masker import secrets_in
-from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from types import ModuleType

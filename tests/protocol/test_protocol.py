@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.protocol.versions import (
+from gaia_mcp.protocol import (
     ALL_VERSIONS,
     BATCH_VERSION,
     ERAS,

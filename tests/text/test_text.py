@@ -10,8 +10,8 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_mcp.text import safe as safetext
-from gaia_mcp.text.safe import (
+import gaia_mcp.text as safetext
+from gaia_mcp.text import (
     clean,
     clean_json,
     cut_middle,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.agents import built_in, load_agent, source_folder
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.agents.loader import built_in, load_agent, source_folder
 from gaia_mcp.core.errors import AgentError
 
 if TYPE_CHECKING:
