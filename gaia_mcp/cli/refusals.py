@@ -14,6 +14,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from gaia_mcp.protocol import ALL_VERSIONS
 from gaia_mcp.protocol.input_required import is_asked_by_result, required_urls
 from gaia_mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,

@@ -13,7 +13,7 @@ register(
                 "gaia_mcp.contrib.handlers.base:MCPHandler", "gaia_mcp.contrib.handlers.serving:handlers_provider"
             )
         },
-        formats=dict.fromkeys((".yaml", ".yml"), "gaia_mcp.contrib.handlers.prototype.files:PrototypeFiles"),
+        formats=dict.fromkeys((".yaml", ".yml"), "gaia_mcp.contrib.handlers.prototype:PrototypeFiles"),
     )
 )
 # The hub of agents.

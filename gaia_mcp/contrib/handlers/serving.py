@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
 from gaia_mcp.contrib.handlers.handler_manager import ManagerProvider, MCPManager
 from gaia_mcp.contrib.handlers.loader import load_handler, load_handlers_from_directory
-from gaia_mcp.contrib.handlers.prototype.files import PrototypeFiles
+from gaia_mcp.contrib.handlers.prototype import PrototypeFiles
 from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.core.names import handler_name
 from gaia_mcp.importing import handler_files, split_target

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.contrib.handlers.prototype import files
-from gaia_mcp.contrib.handlers.prototype.files import PrototypeFiles
+from gaia_mcp.contrib.handlers.prototype import PrototypeFiles, read_listing
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from tests.protocol_support import steady
 
@@ -370,7 +369,7 @@ class TestWriting:
             store.path.write_text(MAIN)
             store.path.with_name("prototype.secrets.yaml").write_text(SECRETS)
             store.add(read_entry("new", raw))
-            held: Any = files.read_listing(secrets_of(store.path)).items.get("new")
+            held: Any = read_listing(secrets_of(store.path)).items.get("new")
             for step in hidden:
                 held = (held if isinstance(held, (dict, str)) else held and held.members)[step]
             is_hidden = (held is not None, secrets_of(store.path) != SECRETS) == (bool(hidden), bool(hidden))

@@ -13,7 +13,7 @@ import gaia_mcp
 from gaia_mcp.core import lazily
 
 ROOT = Path(gaia_mcp.__file__).parent
-LAZY = [path for path in sorted(ROOT.rglob("__init__.py")) if "lazily(" in path.read_text()]
+LAZY = [path for path in sorted(ROOT.rglob("__init__.py")) if "= lazily(" in path.read_text()]
 
 
 def module_of(path: Path) -> str:
