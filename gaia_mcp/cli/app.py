@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from gaia_mcp.cli.grammar.model import with_group
+from gaia_mcp.cli.grammar import with_group
 from gaia_mcp.cli.invocation import refused
 from gaia_mcp.cli.lines import CommandLine, program_name
 from gaia_mcp.cli.screen.output import STDOUT, Screen

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.screen.output import STDOUT, Screen
-from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.core.errors import MCPError
@@ -20,7 +20,7 @@ from gaia_mcp.core.errors import MCPError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gaia_mcp.cli.grammar.model import ServerWords
+    from gaia_mcp.cli.grammar import ServerWords
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.render import Destination
     from gaia_mcp.config.entries import ServerEntry
@@ -113,7 +113,7 @@ class Invocation(NamedTuple):
 
     def typed(self, words: Sequence[str]) -> ServerWords:
         """All arguments that may name servers, split at the two dashes."""
-        from gaia_mcp.cli.grammar.model import ServerWords
+        from gaia_mcp.cli.grammar import ServerWords
 
         return ServerWords.of(words, self.after)
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.grammar.model import FORMER_NAMES
+from gaia_mcp.cli.grammar import FORMER_NAMES
 from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.options import COMMON_OPTIONS, with_implied
-from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
+from gaia_mcp.cli.screen import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Also the references in the values of every target: `${NAME}` and `${NAME:-default}`, expanded at use, never at save, and
 `{"$keyring": ...}`, secrets that AMD's GAIA keeps in the system's keyring. Every start of a server loads this module,
-so it loads little. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+so it loads little. Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import os

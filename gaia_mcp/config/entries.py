@@ -1,6 +1,6 @@
 """The entries of a file, and one server's entry: its valid members, and their meaning.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 It never runs in the process of a command: code that hangs, prints, forks or exits affects only a child process. The
 child receives the entry's settings in one environment variable, never as an argument.
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import json

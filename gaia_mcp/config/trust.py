@@ -3,7 +3,7 @@
 A file in a working folder can run any program: it is used only after the user has approved it, and only until it, or
 that code, changes.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import errno

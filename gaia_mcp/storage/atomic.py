@@ -2,7 +2,7 @@
 
 Writing is lock, temporary file in the same folder, fsync, rename. Does not interpret the content of a file.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import contextlib

@@ -5,7 +5,7 @@ A text is converted to the type of its parameter, and stays a string if the sche
 number becomes a number only for a numeric parameter. Dashes, underscores and capitals in an option are equivalent, if
 no other key matches.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import json

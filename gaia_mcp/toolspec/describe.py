@@ -2,7 +2,7 @@
 example value for the field of a form, and a ranking of tools for the words of a search, in which `*` and `?` make a
 glob for the tool's name.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import fnmatch

@@ -5,7 +5,7 @@ These are the only definitions of `includeTools`, `excludeTools`, `stages`, `age
 
 Both are names, or patterns such as `read_*` with `*`, `?` and `[…]`. This is the one definition of what they mean.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import re

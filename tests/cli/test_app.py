@@ -369,7 +369,7 @@ def test_an_unrelated_command_leads_to_the_help(gaia: Gaia) -> None:
 
 def test_the_manual_lists_the_aliases() -> None:
     """Ours: they are in no help page."""
-    from gaia_mcp.cli.manual.pages import pages
+    from gaia_mcp.cli.manual import pages
 
     page = re.sub(r"\\f[BIRP]|\\", "", pages()["gaia-mcp.1"])
     assert all(f"{alias} ({name})" in page for alias, name in ALIASES.items())

@@ -14,7 +14,7 @@ import gaia_mcp
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import CommandLine
-from gaia_mcp.cli.transfer.host_files import NotExportedError
+from gaia_mcp.cli.transfer import NotExportedError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import OAuthMembers, Remote
 from gaia_mcp.core import errors

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.manual.pages import commands
+from gaia_mcp.cli.manual import commands
 from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
 if TYPE_CHECKING:

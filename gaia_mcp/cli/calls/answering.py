@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from gaia_mcp.cli.calls.plan import Answers, read_answers
+from gaia_mcp.cli.calls import Answers, read_answers
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.paths import home_expanded
 

@@ -11,9 +11,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.calls import planned, seen_schema
 from gaia_mcp.cli.calls.answering import Answering
-from gaia_mcp.cli.calls.plan import planned, seen_schema
-from gaia_mcp.cli.grammar.model import with_group
+from gaia_mcp.cli.grammar import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.lines import CommandLine, program_name

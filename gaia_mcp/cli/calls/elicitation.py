@@ -14,9 +14,9 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking import validation_errors
-from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
+from gaia_mcp.cli.calls import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
 from gaia_mcp.cli.refusals import address_lines, host_of, is_site
-from gaia_mcp.cli.screen.terminal import folded, on_terminal
+from gaia_mcp.cli.screen import folded, on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import UnansweredError
 from gaia_mcp.protocol.input_required import FIRST
@@ -39,7 +39,7 @@ from gaia_mcp.toolspec.validation import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_mcp.cli.calls.plan import Plan
+    from gaia_mcp.cli.calls import Plan
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.client.tools import MCPTool

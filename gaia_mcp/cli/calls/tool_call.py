@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking import structure_problem, validation_errors
-from gaia_mcp.cli.calls.plan import Plan, read_words, text_arguments, typed
+from gaia_mcp.cli.calls import Plan, read_words, text_arguments, typed
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
 from gaia_mcp.core.names import did_you_mean

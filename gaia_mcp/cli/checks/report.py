@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.hints import hint_for
+from gaia_mcp.cli.screen import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.screen.output import counted
-from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.storage.output_files import append_to_file, put_file

@@ -72,7 +72,7 @@ def _loaded(
 ) -> tuple[AgentProvider | CheckedProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
     from gaia_mcp.cli.entries.targets import kind_to_serve
-    from gaia_mcp.cli.serving.loading import agent_provider, code_provider
+    from gaia_mcp.cli.serving import agent_provider, code_provider
 
     if (kind := kind_to_serve(target, order)) is not None:
         return code_provider(screen, kind, target, order), HandlerError
@@ -112,7 +112,7 @@ def _resource_problems(
     target: str, provider: AgentProvider | CheckedProvider, resources: list[dict[str, Any]]
 ) -> list[str]:
     """The resources that cannot be read. The agent is opened for that, as it is when it is served."""
-    from gaia_mcp.cli.serving.loading import open_agent
+    from gaia_mcp.cli.serving import open_agent
     from gaia_mcp.server.agent import AgentProvider as Agent
     from gaia_mcp.server.outcomes import placed, raised
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking import check_schema, validation_errors
-from gaia_mcp.cli.calls.plan import typed
+from gaia_mcp.cli.calls import typed
 from gaia_mcp.cli.calls.tool_call import called, checked_arguments
 from gaia_mcp.cli.checks.report import CALL, FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted

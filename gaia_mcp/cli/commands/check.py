@@ -12,7 +12,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.status import UsageError, status_of
@@ -169,7 +169,7 @@ def _calls(
     """The calls of these `tools`. A single one has all the arguments; otherwise each has those behind it. `placed` has
     each word with the number of `--call` before it. Raises `UsageError`.
     """
-    from gaia_mcp.cli.calls.plan import base_arguments, check_utf8, read_given
+    from gaia_mcp.cli.calls import base_arguments, check_utf8, read_given
     from gaia_mcp.cli.checks.steps import CallWanted
 
     arguments = [(word, calls) for word, calls in placed if _is_argument(word)]

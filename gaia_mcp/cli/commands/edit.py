@@ -30,7 +30,7 @@ from gaia_mcp.cli.options import (
     TrustHintsOption,
     UrlOption,
 )
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def export(
     """
     screen = invocation.screen
     from gaia_mcp.cli.screen.inventory import enabled_names
-    from gaia_mcp.cli.transfer.host_files import home_alone, host_or_file, known_host, whatever_is_set
+    from gaia_mcp.cli.transfer import home_alone, host_or_file, known_host, whatever_is_set
     from gaia_mcp.cli.transfer.outcomes import Export, entry_to_export, print_entries, print_exports, print_handlers
     from gaia_mcp.cli.transfer.plans import export_entries, export_handlers
     from gaia_mcp.core.errors import ConfigError, MCPError

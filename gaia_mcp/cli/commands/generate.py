@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from gaia_mcp.cli.app import UNLISTED, app
-from gaia_mcp.cli.grammar.model import Argument, Option
+from gaia_mcp.cli.grammar import Argument, Option
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.text import one_line
@@ -68,7 +68,7 @@ def generate(invocation: Invocation, folder: Folder = None, check: CheckOption =
 def generated() -> dict[str, str]:
     """The expected content of each file, by its path within a checkout."""
     from gaia_mcp.cli.completion.installing import FILES, SCRIPTS
-    from gaia_mcp.cli.manual.pages import pages
+    from gaia_mcp.cli.manual import pages
 
     return {
         "gaia_mcp/cli/grammar/table.json": table_text(),

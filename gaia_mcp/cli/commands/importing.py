@@ -52,7 +52,7 @@ def import_servers(
     screen = invocation.screen
     from gaia_mcp.cli.entries.given import is_stream, pasted_entries, pasted_text
     from gaia_mcp.cli.entries.remarks import remark_on_unseen
-    from gaia_mcp.cli.transfer.host_files import places_here
+    from gaia_mcp.cli.transfer import places_here
     from gaia_mcp.cli.transfer.outcomes import conflict_error, print_import, show_hosts
     from gaia_mcp.cli.transfer.plans import found_entries, meant_places, planned
     from gaia_mcp.config.entries import read_entry

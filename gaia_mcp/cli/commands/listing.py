@@ -9,8 +9,8 @@ import typer
 
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
+from gaia_mcp.cli.screen import columns
 from gaia_mcp.cli.screen.output import counted
-from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, timeout_option
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen import on_terminal
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen

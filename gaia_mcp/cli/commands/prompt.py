@@ -31,8 +31,8 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     Example: gaia mcp prompt demo introduce name=Ada
     """
     screen = invocation.screen
+    from gaia_mcp.cli.calls import check_no_option, check_utf8, text_arguments
     from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.calls.plan import check_no_option, check_utf8, text_arguments
     from gaia_mcp.cli.calls.tool_call import check_arguments
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.screen.session_view import SessionView

@@ -41,8 +41,8 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     Example: gaia mcp read demo demo://about
     """
     screen = invocation.screen
+    from gaia_mcp.cli.calls import check_no_option, check_utf8
     from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.calls.plan import check_no_option, check_utf8
     from gaia_mcp.cli.calls.tool_call import filled_uri, read_resource
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView

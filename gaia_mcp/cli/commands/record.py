@@ -12,7 +12,7 @@ import typer
 
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, OnlyServerArgument
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.cli.typer_command import ServerCommand
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:

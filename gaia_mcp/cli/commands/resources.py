@@ -31,8 +31,8 @@ def resources(invocation: Invocation, names: ServersArgument = None) -> None:
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.cli.screen.inventory import INDENT, description_lines
-    from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.text import one_line
 
     uri, kind, size = resource.get("uri") or resource.get("uriTemplate"), resource.get("mimeType"), resource.get("size")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import servers
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.typer_command import ServerCommand
@@ -123,7 +123,7 @@ def _known(
 
 
 def _line(server: str, tool: dict[str, Any]) -> str:
-    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.text import first_line, one_line
     from gaia_mcp.toolspec.describe import signature
 

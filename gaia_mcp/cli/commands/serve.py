@@ -17,7 +17,7 @@ import typer
 from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, lock_file_option
-from gaia_mcp.cli.serving import ACCESS, LIMITS, SERVED, WHERE
+from gaia_mcp.cli.serving import ACCESS, LIMITS, MAX_CALLS, SERVED, WHERE, Mount, named_targets, target_name
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -30,7 +30,6 @@ from gaia_mcp.cli.serving.gate import (
     scope_rules,
 )
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
-from gaia_mcp.cli.serving.loading import MAX_CALLS, Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.systems import front_options, imported
 
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gaia_mcp.cli.screen.output import Screen
+    from gaia_mcp.cli.serving import Loaded
     from gaia_mcp.cli.serving.gateway import GatewayFront
-    from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.server.provider import Provider
 
 COMMON = (HEADER, CONFIG, JSON)
@@ -286,7 +285,7 @@ def serve(
         keywords = {**keywords, **keywords_of("--kwarg", kwarg)}
     tool_options = ToolOptions(allow or (), deny or (), read_only, locked, lock_file, search, audit)
     if print_config is not None:
-        from gaia_mcp.cli.transfer.host_files import home_alone, known_host
+        from gaia_mcp.cli.transfer import home_alone, known_host
         from gaia_mcp.cli.transfer.outcomes import own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
@@ -311,7 +310,7 @@ def serve(
         if gateway is not None:
             return gateway.load(max_calls, gate, has_several_clients=http is not None)
         from gaia_mcp.agents import built_in
-        from gaia_mcp.cli.serving.loading import load_provider
+        from gaia_mcp.cli.serving import load_provider
 
         if target not in built_in():  # The built-in agents start programs without these secrets.
             drop_secrets(os.environ)
@@ -353,7 +352,7 @@ def serve(
 
 def serve_stdio(screen: Screen, target: str, load: Callable[[], Loaded]) -> None:
     """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
-    from gaia_mcp.cli.screen.terminal import on_terminal
+    from gaia_mcp.cli.screen import on_terminal
     from gaia_mcp.server.stdio import StdioServer
 
     if on_terminal(sys.stdin):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import tool_targets
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
+from gaia_mcp.cli.screen import columns
 from gaia_mcp.cli.screen.output import counted
-from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.typer_command import ServerCommand
 from gaia_mcp.text import one_line
 

@@ -49,7 +49,7 @@ def watch(
     Example: gaia mcp watch demo --timeout 60
     """
     screen = invocation.screen
-    from gaia_mcp.cli.calls.plan import check_utf8
+    from gaia_mcp.cli.calls import check_utf8
     from gaia_mcp.cli.calls.watching import Notifications, Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import Candidate
-from gaia_mcp.cli.grammar.model import Argument, Command, Option, with_group
+from gaia_mcp.cli.grammar import Argument, Command, Option, with_group
 from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.core.internals import bare_signal
 from gaia_mcp.text import clean, encodable, one_line
@@ -106,7 +106,7 @@ def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) ->
 
 def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mapping[str, str]) -> list[str]:
     """The list that bash displays. Bash inserts the common prefix of the lines, which ends before the descriptions."""
-    from gaia_mcp.cli.screen.terminal import cell_width, cells_cut, fits
+    from gaia_mcp.cli.screen import cell_width, cells_cut, fits
 
     columns = environ.get("COLUMNS", "")
     longest = max(map(cell_width, typed))

@@ -1,7 +1,7 @@
 """Candidates at a TAB, and those that are paths of files and folders: they are completed here so that all shells behave
 the same, also after `key=@`.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Annotations are evaluated, for the same reason as in `cli/grammar`.
 """
 
 import os

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json, value_words
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.text import clean, encodable, one_line

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.entries.building import anchored, command_of, on_this_system
 from gaia_mcp.cli.entries.targets import raw_entry, served_code, suggested_name
 from gaia_mcp.cli.options import own_words
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name

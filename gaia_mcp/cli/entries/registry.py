@@ -20,8 +20,8 @@ from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_cr
 from gaia_mcp.cli.calls.elicitation import TerminalDialog, ask_value, can_ask
 from gaia_mcp.cli.entries.given import Given, is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.entries.targets import suggested_name
+from gaia_mcp.cli.screen import columns, fitted
 from gaia_mcp.cli.screen.session_view import SessionView
-from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.targets import URL_SCHEMES
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline

@@ -34,7 +34,7 @@ from gaia_mcp.text.redaction import masked_arguments, masked_url
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.grammar.model import ServerWords
+    from gaia_mcp.cli.grammar import ServerWords
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.core.systems import CodeKind

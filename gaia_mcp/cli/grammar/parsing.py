@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.grammar.model import FORMER_NAMES, Argument, Command, Option
+from gaia_mcp.cli.grammar import FORMER_NAMES, Argument, Command, Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -124,7 +124,7 @@ def _object(screen: Screen, kind: Kind, result: Result) -> dict[str, Any]:
 
 
 def _show(screen: Screen, kind: Kind, result: Result) -> None:
-    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.text import one_line
 
     info = result.peer.info if result.peer else {}
@@ -140,7 +140,7 @@ def _show(screen: Screen, kind: Kind, result: Result) -> None:
 
 def signature_lines(text: str) -> list[str]:
     """A signature in lines: several on a narrow terminal."""
-    from gaia_mcp.cli.screen.terminal import folded
+    from gaia_mcp.cli.screen import folded
     from gaia_mcp.text import one_line
 
     return folded(one_line(text, 1000), margin=INDENT)
@@ -148,7 +148,7 @@ def signature_lines(text: str) -> list[str]:
 
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     """A description below its name: its first line, or all of it with `whole`."""
-    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.text import clean, first_line
 
     cleaned = clean(text).strip() if isinstance(text, str) else ""

@@ -12,7 +12,7 @@ import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaia_mcp.cli.screen.terminal import broken, broken_message, has_colours, on_terminal
+from gaia_mcp.cli.screen import broken, broken_message, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.text import clean, clean_json, encodable, one_line
 

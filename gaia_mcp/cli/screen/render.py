@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from gaia_mcp.cli.screen import can_redraw, cell_width, has_colours, height_of, on_terminal, width_of
 from gaia_mcp.cli.screen.output import counted, json_text
-from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, on_terminal, width_of
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.text import clean, clean_json, encodable, one_line

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, on_terminal, width_of
+from gaia_mcp.cli.screen import can_redraw, cell_width, cells_cut, on_terminal, width_of
 from gaia_mcp.fleet import Observer
 from gaia_mcp.text import clean, encodable, one_line
 

@@ -24,8 +24,8 @@ from gaia_mcp.text import clean
 if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.cli.screen.output import Screen
+    from gaia_mcp.cli.serving import Loaded
     from gaia_mcp.cli.serving.gate import Gate
-    from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.fleet.gateway.provider import GatewayProvider
@@ -175,7 +175,7 @@ class Gateway(NamedTuple):
 
     def load(self, max_calls: int | None, gate: Gate, *, has_several_clients: bool) -> Loaded:
         """The restricted provider of the servers, none of which is connected yet."""
-        from gaia_mcp.cli.serving.loading import Loaded
+        from gaia_mcp.cli.serving import Loaded
         from gaia_mcp.fleet.gateway.instances import MAX_INSTANCES
         from gaia_mcp.fleet.gateway.provider import GatewayProvider
         from gaia_mcp.server.http.gateway_marks import GatewayMarks

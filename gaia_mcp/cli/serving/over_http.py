@@ -19,8 +19,8 @@ from gaia_mcp.core.systems import front_options, imported
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen
+    from gaia_mcp.cli.serving import Mount
     from gaia_mcp.cli.serving.gateway import GatewayFront
-    from gaia_mcp.cli.serving.loading import Mount
     from gaia_mcp.server.http.app import Front
     from gaia_mcp.server.http.listening import Address
     from gaia_mcp.server.http.security import Authorizer

@@ -14,12 +14,12 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.screen import columns
 from gaia_mcp.cli.screen.output import (
     counted,
 )
-from gaia_mcp.cli.screen.terminal import columns
-from gaia_mcp.cli.serving.loading import target_name
-from gaia_mcp.cli.transfer.host_files import NotExportedError, entry_for_host, home_folder, host_or_file, working_folder
+from gaia_mcp.cli.serving import target_name
+from gaia_mcp.cli.transfer import NotExportedError, entry_for_host, home_folder, host_or_file, working_folder
 from gaia_mcp.cli.transfer.plans import handler_for, handlers_file
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.core.errors import ConfigError, MCPError

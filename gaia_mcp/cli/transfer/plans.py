@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import anchored, is_relative, is_served, on_this_system
 from gaia_mcp.cli.entries.targets import suggested_name
-from gaia_mcp.cli.transfer.host_files import (
+from gaia_mcp.cli.transfer import (
     NotExportedError,
     entry_for_host,
     home_alone,

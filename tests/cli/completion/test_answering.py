@@ -171,7 +171,6 @@ def test_completion_loads_only_the_modules_it_needs(gaia: Gaia) -> None:
         "gaia_mcp.cli.grammar",
         *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing")),
         "gaia_mcp.cli.screen",
-        "gaia_mcp.cli.screen.terminal",
     }
     assert loaded.isdisjoint({"threading", "subprocess", "asyncio", "dataclasses", "inspect", "platformdirs"})
     assert loaded.isdisjoint({"gaia_mcp.client", "gaia_mcp.protocol", "jsonschema_rs", "httpx2"})

@@ -19,7 +19,7 @@ from gaia_mcp.cli.entries.targets import (
     tool_of,
     typed_entry,
 )
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command

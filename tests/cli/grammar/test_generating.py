@@ -9,7 +9,7 @@ import typer
 
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
 from gaia_mcp.cli.commands.generate import read_completers, table_text
-from gaia_mcp.cli.grammar.model import Argument
+from gaia_mcp.cli.grammar import Argument
 from gaia_mcp.cli.grammar.parsing import FILE, PROGRAM
 
 

@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.grammar.model import with_group
+from gaia_mcp.cli.grammar import with_group
 from gaia_mcp.cli.grammar.parsing import PROGRAM, parse_line, with_option
 from tests.protocol_support import steady
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.grammar.model import Command
+    from gaia_mcp.cli.grammar import Command
 
 COMMANDS: dict[str, Command] = dict(PROGRAM.commands["mcp"].commands)
 OPTIONS = sorted({name for command in COMMANDS.values() for each in command.options for name in each.names})

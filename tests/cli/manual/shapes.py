@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from gaia_mcp.cli.manual.pages import error_shape
+from gaia_mcp.cli.manual import error_shape
 
 _TOKEN = re.compile(r'\s*("[^"]*"|\.\.\.|\w+|[][{}:?|,])')
 _KINDS: dict[str, type | tuple[type, ...]] = {

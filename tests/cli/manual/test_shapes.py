@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.app import COMMANDS
-from gaia_mcp.cli.manual.pages import audit_shape, commands, error_shape, prose_of
+from gaia_mcp.cli.manual import audit_shape, commands, error_shape, prose_of
 from tests.cli.commands.test_watch import Watched
 from tests.cli.conftest import BIN, entry_of
 from tests.cli.manual.shapes import documented, read, unfit

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.screen import cell_width
 from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.screen.session_view import ASCII_SHAPES, ERASE, QUIET_SECONDS, SHAPES, Waiting
-from gaia_mcp.cli.screen.terminal import cell_width
 from gaia_mcp.protocol.events import Progressed
 from tests.waiting import wait_until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.grammar.model import ServerWords
+from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
 
 NAMES = ["fetch", "time"]

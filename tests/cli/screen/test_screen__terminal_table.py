@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.screen import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.screen.terminal import (
+from gaia_mcp.cli.screen import (
     broken,
     broken_message,
     can_redraw,
