@@ -34,12 +34,11 @@ from gaia_mcp.text.strict_json import TextProblemError
 if TYPE_CHECKING:
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
-    from gaia_mcp.cli.transfer.plans import ExportStep
+    from gaia_mcp.cli.transfer.plans import ExportStep, Step
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.hosts.dialects import Value
     from gaia_mcp.hosts.files import Place
     from gaia_mcp.hosts.known import HostProgram
-    from gaia_mcp.hosts.merging import Step
 
 # As long as a path may be on Linux.
 MAX_PATH_CHARS = 4096

@@ -169,7 +169,7 @@ def test_completion_loads_only_the_modules_it_needs(gaia: Gaia) -> None:
         "gaia_mcp.cli.completion",
         *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "completers", "context", "file_names")),
         "gaia_mcp.cli.grammar",
-        *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing")),
+        "gaia_mcp.cli.grammar.parsing",
         "gaia_mcp.cli.screen",
     }
     assert loaded.isdisjoint({"threading", "subprocess", "asyncio", "dataclasses", "inspect", "platformdirs"})

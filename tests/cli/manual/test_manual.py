@@ -11,8 +11,7 @@ import pytest
 
 from gaia_mcp.agents import load_agent
 from gaia_mcp.cli.app import COMMANDS, HEADINGS, run
-from gaia_mcp.cli.manual import PROSE, Option, commands, inherited_variables, pages
-from gaia_mcp.cli.manual.markup import Place, Span, parsed
+from gaia_mcp.cli.manual import PROSE, Option, Place, Span, commands, inherited_variables, pages, parsed
 from gaia_mcp.cli.options import COMMON_OPTIONS
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS

@@ -7,8 +7,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.manual import PROSE
-from gaia_mcp.cli.manual.markup import Verbatim, parsed
+from gaia_mcp.cli.manual import PROSE, Verbatim, parsed
 from tests.cli.conftest import BIN
 from tests.client.transports.http.auth.world import World
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gaia_mcp.cli.manual.markup import (
+from gaia_mcp.cli.manual import (
     Block,
     Definition,
     Heading,

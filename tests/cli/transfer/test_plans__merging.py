@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gaia_mcp.cli.transfer.plans import Found, Step, differences, plan
 from gaia_mcp.hosts.files import Place
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.merging import Found, Step, differences, plan
 
 OURS = Path("/home/ada/.gaia/mcp_servers.json")
 CURSOR, CODEX = Path("/c/mcp.json"), Path("/x/config.toml")
