@@ -51,10 +51,11 @@ class Effort(NamedTuple):
     tools: int
     pages: int
     servers: int
+    workers: int
 
 
-FULL = Effort(commands=15, calls=3000, megabytes=50, tools=10_000, pages=100, servers=64)
-QUICK = Effort(commands=1, calls=5, megabytes=1, tools=20, pages=2, servers=3)
+FULL = Effort(commands=15, calls=3000, megabytes=50, tools=10_000, pages=100, servers=64, workers=4)
+QUICK = Effort(commands=1, calls=5, megabytes=1, tools=20, pages=2, servers=3, workers=1)
 
 
 def medians(repetitions: int, *actions: Callable[[], float]) -> list[float]:

@@ -21,8 +21,6 @@ from tests.server.talk import initialize, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-WORKERS = 4
-
 
 class Cost(NamedTuple):
     """What one request took: of the processors of all workers, and of Redis."""
@@ -38,7 +36,7 @@ def http_sharing(effort: Effort) -> list[Figure]:
     figures = []
     with _redis(program) as redis, ExitStack() as running:
         alone = [running.enter_context(_worker())]
-        shared = [running.enter_context(_worker(redis.port)) for _ in range(WORKERS)]
+        shared = [running.enter_context(_worker(redis.port)) for _ in range(effort.workers)]
         for name, make in (("a stateless call", _stateless), ("a call in a session", _in_session)):
             costs: list[tuple[Cost, Cost]] = []
             for _ in range(min(effort.commands, 3)):
@@ -48,7 +46,7 @@ def http_sharing(effort: Effort) -> list[Figure]:
             redis_us = statistics.median(four.redis_seconds for _, four in costs) * 1e6
             figures.append(
                 Figure(
-                    f"HTTP server, {name}: processor time with {WORKERS} workers and a store / one without",
+                    f"HTTP server, {name}: processor time with {effort.workers} workers and a store / one without",
                     four_us / one_us, 1.3, remark=f"{four_us:.0f} / {one_us:.0f} us, and {redis_us:.0f} us of Redis",
                 )
             )  # fmt: skip

@@ -23,7 +23,7 @@ ROOT = Path.cwd()
 PACKAGE = ROOT / "gaia_mcp"
 PACKAGES = ("client", "protocol", "server", "store")
 # Each traces the import of everything; with one more than there are processors, none of these waits.
-WORKERS = str((os.cpu_count() or 1) + 1)
+MOST_WORKERS = (os.cpu_count() or 1) + 1
 
 
 def own_tests(module: Path) -> str:
@@ -37,7 +37,8 @@ def gaps(packages: list[str]) -> dict[str, list[str]]:
     """What is not covered of each module of the packages that has gaps. Runs the tests of the packages."""
     folders = [str(PACKAGE / package) for package in packages]
     with tempfile.TemporaryDirectory() as scratch:
-        words = ["-q", "-n", WORKERS, "-p", "no:cacheprovider", "-p", "tests.covered.measuring"]
+        workers = min(MOST_WORKERS, sum(len([*(ROOT / "tests" / package).rglob("test_*.py")]) for package in packages))
+        words = ["-q", "-n", str(workers), "-p", "no:cacheprovider", "-p", "tests.covered.measuring"]
         environ = {**os.environ, DATA: scratch, SOURCES: os.pathsep.join(folders)}
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *words, *(f"tests/{package}" for package in packages)],
