@@ -53,11 +53,11 @@ def test_it_connects_once_until_the_connection_ends(backend: MakeBackend) -> Non
     """Ours: and is known before only from the cache."""
     one, notes = backend(offers(STATELESS))
     assert repr(one) == "<Backend 'one'>"
-    assert (one.has_connected, one.is_open, one.declares("prompts"), one.is_known_stateless()) == (False,) * 4
+    assert (one.has_connected, one.is_open, one.declares("prompts"), one.is_known_to_ask_by_result()) == (False,) * 4
 
     server = one.ready()
     assert one.ready() is server
-    assert (one.has_connected, one.is_open, one.declares("prompts"), one.is_known_stateless()) == (True,) * 4
+    assert (one.has_connected, one.is_open, one.declares("prompts"), one.is_known_to_ask_by_result()) == (True,) * 4
     with pytest.raises(MCPError):
         server.client.call("die", {})
     assert one.ready() is server
