@@ -13,6 +13,7 @@ import json
 import os
 import re
 import time
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -64,6 +65,10 @@ class ServerCache:
         self._folder = folder
         self._server = server
         self._now = now
+
+    @cached_property
+    def _identity(self) -> int:
+        return self._server.identity()
 
     def era(self) -> str | None:
         """The era of the server, one of `ERAS`, "sse" for the oldest transport of the handshake era, or the name of its
@@ -140,7 +145,7 @@ class ServerCache:
             kept = self._read(kind)
             age = self._now() - kept["written"]
             value = kept[kind]
-            is_of_server = kept["identity"] == self._server.identity()
+            is_of_server = kept["identity"] == self._identity
             if "credentials" in kept:
                 is_of_server &= kept["credentials"] == self._server.credentials()
             if is_fresh and "ttlMs" in kept:
@@ -156,7 +161,7 @@ class ServerCache:
         path = self._path(kind)
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
-            kept = {"identity": self._server.identity(), "written": int(self._now()), **more, kind: value}
+            kept = {"identity": self._identity, "written": int(self._now()), **more, kind: value}
             text = paired(json.dumps(kept, separators=(",", ":")))
             if len(text) > MAX_BYTES:
                 return  # It would be too large to read.
