@@ -280,8 +280,6 @@ class HttpChannel(Channel):
 
     def _begin(self, exchange: Exchange) -> None:
         message = exchange.message
-        if exchange.is_request:
-            self._requests[message["id"]] = exchange
         if message.get("method") == "initialize":
             self._answers = not _ANSWERING.isdisjoint(message["params"]["capabilities"])
         elif message.get("method") == "notifications/initialized":
@@ -290,7 +288,13 @@ class HttpChannel(Channel):
             self._listening.start()
         elif message.get("method") in _LISTEN_AFTER:
             self._listen()
-        self._use(exchange)
+        try:
+            if exchange.is_request:
+                self._requests[message["id"]] = exchange
+            self._use(exchange)
+        except BaseException:
+            self._forget(exchange)
+            raise
 
     def _begin_here(self, exchange: Exchange, deadline: Deadline, has_enough: Callable[[], bool]) -> None:
         """Begin the exchange on this thread if there is a lane for it. Returns when its outcome has arrived, when the
@@ -305,22 +309,26 @@ class HttpChannel(Channel):
                 exchange.is_given_up = True
             is_begun = self._lanes.begin(exchange, deadline)
             del self._begun[request_id]
+            if not is_begun:
+                self._begin(exchange)
         except BaseException:
-            self._has_left(request_id)
+            self._forget(exchange)
             raise
-        if not is_begun:
-            self._begin(exchange)
 
     def _has_left(self, request_id: RequestId) -> bool:
         """Forget a request whose caller has left, after a Ctrl-C, while it was sent. Returns False for any other."""
         exchange, _ = self._begun.get(request_id, (None, None))
-        if exchange is None:
-            return False
+        if exchange is not None:
+            self._forget(exchange)
+        return exchange is not None
+
+    def _forget(self, exchange: Exchange) -> None:
+        """Cancel a request whose caller has left while it was sent. Does nothing if it is done."""
         assert self._lanes is not None  # noqa: S101 (it has been started)
         self._lanes.drop(exchange)
-        self._requests.pop(request_id, None)
-        self._begun.pop(request_id, None)
-        return True
+        if exchange.is_request:
+            self._requests.pop(exchange.message["id"], None)
+            self._begun.pop(exchange.message["id"], None)
 
     def _new_exchange(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> Exchange:
         if self._reason is not None or self._wire is None:

@@ -60,12 +60,14 @@ class Lane:
         self._stream: Stream | None = None
         # The work that was begun by its caller. Ignore it while the lane is free.
         self.borrower: ShortWork | None = None
+        # Started with the first work: a Ctrl-C during the creation of the lane would leave it behind.
         self._thread = threading.Thread(target=self._loop, name=f"{name} http", daemon=True)
-        self._thread.start()
 
     def give(self, work: Work) -> None:
         """Queue `work`, to run as soon as the lane is free."""
         self._todo.put(work)
+        if self._thread.ident is None:
+            self._thread.start()
 
     @property
     def is_ready(self) -> bool:
@@ -140,7 +142,7 @@ class Lane:
 
     def join(self, seconds: float) -> None:
         """Wait for the thread to end."""
-        if self._thread is not threading.current_thread():
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
     def _loop(self) -> None:
@@ -206,21 +208,31 @@ class Lanes:
         self._running: dict[Work, Lane] = {}
 
     def use(self, work: Work) -> Lane:
-        """Run `work` on a free lane, which is returned. Does nothing after `close`."""
-        with self._lock:
-            lane = self._idle.pop() if self._idle else None
-            if lane is not None:
-                lane.borrower = None
-        if lane is None:
-            lane = Lane(self._connections, self._free, self._name)
+        """Run `work` on a free lane, which is returned. Does nothing after `close`. After a Ctrl-C, which is raised,
+        call `drop`.
+        """
+        lane: Lane | None = None
+        try:
             with self._lock:
-                self._all.append(lane)
-                if self._is_closed:
-                    work.is_given_up = True
-        self._running[work] = lane
-        lane.give(work)
-        if work.is_given_up:
-            lane.stop()
+                if self._idle:
+                    lane = self._idle[-1]
+                    lane.borrower = None
+                    self._idle.pop()
+            if lane is None:
+                lane = Lane(self._connections, self._free, self._name)
+                with self._lock:
+                    self._all.append(lane)
+                    if self._is_closed:
+                        work.is_given_up = True
+            self._running[work] = lane
+            lane.give(work)
+            if work.is_given_up:
+                lane.stop()
+        except BaseException:
+            with self._lock:
+                if lane is not None and lane not in self._idle:
+                    self._discard(lane)
+            raise
         return lane
 
     def begin(self, work: ShortWork, deadline: Deadline) -> bool:
@@ -244,7 +256,7 @@ class Lanes:
         return True
 
     def drop(self, work: ShortWork) -> None:
-        """Cancel `work`, whose caller has left `begin`. Does nothing if it is done."""
+        """Cancel `work`, whose caller has left `begin` or `use`. Does nothing if it is done."""
         self.interrupt(work)
         with self._lock:
             lane = self._running.get(work)

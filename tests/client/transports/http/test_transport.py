@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import itertools
 import json
+import linecache
 import random
 import signal
+import sys
 import threading
 import time
 from queue import SimpleQueue
@@ -14,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.transports.http import channel as channel_module
+from gaia_mcp.client.transports.http import worker_connections
 from gaia_mcp.client.transports.http.auth import NoAuthorizer, Settings
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
@@ -54,6 +60,7 @@ from tests.waiting import ENOUGH_SECONDS, deadline_until, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import FrameType
 
 BAD = {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}}
 INTERRUPTIONS = 100
@@ -497,3 +504,42 @@ def test_a_call_after_a_keyboard_interrupt_at_any_point_succeeds() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         gc.enable()
+
+
+def test_a_keyboard_interrupt_in_any_line_of_sending_leaves_nothing() -> None:
+    """Ours: as above, with and without an open connection that is free."""
+    here = [inspect.getsourcefile(module) for module in (channel_module, worker_connections)]
+    met = 0
+
+    def count(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        nonlocal met
+        if frame.f_code.co_filename not in here:
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        # A signal is not handled between the end of a `with` block and the release of its lock.
+        if event == "line" and not line.lstrip().startswith("with"):
+            met += 1
+            if met == step:
+                raise KeyboardInterrupt
+        return count
+
+    with serving(stateless) as web:
+        for step in itertools.count(1):
+            client = client_of(web.url)
+            sys.settrace(count)
+            met = 0
+            try:
+                client.open()
+                client.call("t", {})
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(None)
+            channel = client.transport._channel  # type: ignore[attr-defined]
+            if channel is not None and channel._lanes is not None:
+                wait_until(lambda channel=channel: not (channel._requests or channel._begun))
+            client.disconnect()
+            wait_until(lambda: not [each for each in threading.enumerate() if each.name == "web http"])
+            if met < step:
+                break
+    assert step > 100

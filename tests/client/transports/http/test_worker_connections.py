@@ -435,6 +435,45 @@ def test_a_keyboard_interrupt_closes_the_connection(web: Web, lanes: Lanes, is_s
     assert opened(lanes, web) is not lane
 
 
+class InterruptedUse(Asking):
+    """A Ctrl-C arrives when the lane has the work, or once one of `freed` is free again."""
+
+    freed: Lanes | None = None
+
+    @property
+    def is_given_up(self) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            wait_until(lambda: self.freed is None or bool(self.freed._idle))
+            raise KeyboardInterrupt
+        return False
+
+    @is_given_up.setter
+    def is_given_up(self, _: bool) -> None: ...
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_keyboard_interrupt_ends_a_lane_that_is_not_free(web: Web, lanes: Lanes, waits: bool) -> None:
+    """Ours: nobody would end it, or use it. One that is free already is kept."""
+    work = InterruptedUse(web.url)
+    work.freed = lanes if waits else None
+    with pytest.raises(KeyboardInterrupt):
+        lanes.use(work)
+    lanes.drop(work)
+
+    wait_until(lambda: not lanes.running())
+    wait_until(lambda: lanes._all == lanes._idle)
+
+
+def test_a_lane_without_work_has_no_thread(web: Web) -> None:
+    """Ours: a Ctrl-C between its creation and its first work must leave none behind."""
+    lane = Lane(connections_to(Endpoint("web", web.url)), lambda *_: None, "web")
+
+    lane.stop()
+    lane.join(PATIENCE_SECONDS)
+
+    assert not lane._thread.is_alive()
+
+
 def test_a_lane_that_is_in_use_again_is_not_dropped(web: Web, lanes: Lanes) -> None:
     """Ours: a Ctrl-C may arrive when all is done; what comes next is not harmed."""
     lane = opened(lanes, web)
