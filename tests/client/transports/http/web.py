@@ -301,10 +301,15 @@ def connections_to(endpoint: Endpoint) -> Connections:
 
 def ending_once_asked(web: Web, count: int) -> Deadline:
     """A deadline that has passed once the server has been asked so often, however long that takes."""
+    return ending_once(lambda: len(web.asked) >= count)
+
+
+def ending_once(true: Callable[[], bool]) -> Deadline:
+    """A deadline that has passed once something is true, however long that takes."""
     clock = Clock()
 
     def run_out() -> None:
-        wait_until(lambda: len(web.asked) >= count)
+        wait_until(true)
         clock.now += 2
 
     threading.Thread(target=run_out).start()
