@@ -12,6 +12,7 @@ import pytest
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
+from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes, Work
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     AuthorizationError,
@@ -31,6 +32,7 @@ from tests.client.transports.http.web import (
     Line,
     accepted,
     as_events,
+    connections_to,
     ending_once_asked,
     event,
     handshake,
@@ -544,6 +546,25 @@ def test_a_call_without_a_response_is_cancelled_at_the_deadline() -> None:
         assert line.running() == []
         web.answer = result
         assert line.call(3)["id"] == 3
+
+
+class Interrupted(Lanes):
+    """Lanes at whose use a Ctrl-C arrives."""
+
+    def use(self, work: Work) -> Lane:
+        raise KeyboardInterrupt
+
+
+def test_a_keyboard_interrupt_before_a_message_is_sent_leaves_nothing() -> None:
+    """Ours: a request would count as pending, and be cancelled at the end."""
+    with talking(result) as (web, line):
+        own, line.channel._lanes = line.channel._lanes, Interrupted(connections_to(Endpoint("web", web.url)), "web")
+        for message in (jsonrpc.request(1, "tools/list", {"_meta": ENVELOPE}), NOTE):
+            with pytest.raises(KeyboardInterrupt):
+                line.send(message)
+        assert (line.channel._requests, line.channel._begun) == ({}, {})
+        line.channel._lanes = own
+        assert line.call(2)["id"] == 2
 
 
 def test_a_call_may_be_cancelled_from_another_thread() -> None:

@@ -509,6 +509,7 @@ def test_a_call_after_a_keyboard_interrupt_at_any_point_succeeds() -> None:
 def test_a_keyboard_interrupt_in_any_line_of_sending_leaves_nothing() -> None:
     """Ours: as above, with and without an open connection that is free."""
     here = [inspect.getsourcefile(module) for module in (channel_module, worker_connections)]
+    before = sys.gettrace()
     met = 0
 
     def count(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
@@ -534,7 +535,7 @@ def test_a_keyboard_interrupt_in_any_line_of_sending_leaves_nothing() -> None:
             except KeyboardInterrupt:
                 pass
             finally:
-                sys.settrace(None)
+                sys.settrace(before)
             channel = client.transport._channel  # type: ignore[attr-defined]
             if channel is not None and channel._lanes is not None:
                 wait_until(lambda channel=channel: not (channel._requests or channel._begun))

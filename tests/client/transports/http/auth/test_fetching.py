@@ -19,7 +19,7 @@ from gaia_mcp.client.transports.http.auth.fetching import (
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import Answer, World
-from tests.waiting import ENOUGH_SECONDS
+from tests.waiting import ENOUGH_SECONDS, deadline_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +118,19 @@ def test_the_deadline_applies_to_a_document_sent_byte_by_byte(world: World, fetc
     with pytest.raises(DeadlineError):
         fetcher.document(f"{world.origin}/meta", ABOUT, Deadline(0.5))
     stopped.set()
+
+
+def test_a_document_that_ends_after_the_deadline_is_an_error(world: World, fetcher: Fetcher) -> None:
+    """Ours: a body without a length ends with its connection, also when the deadline closed that."""
+    sent = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b"{}"
+        sent.set()
+
+    world.routes["/meta"] = lambda _: Answer(pieces=pieces)
+    with pytest.raises(DeadlineError):
+        fetcher.document(f"{world.origin}/meta", ABOUT, deadline_until(sent.is_set))
 
 
 def test_the_deadline_applies_to_a_silent_server(world: World, fetcher: Fetcher) -> None:
