@@ -39,7 +39,10 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, again perhaps."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # It may be stopped: with a group of its own, that concerns no other process.
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0
+        )
         wait_until(self._answers)
 
     def kill(self) -> None:

@@ -127,7 +127,9 @@ def test_a_command_whose_terminal_is_closed_leaves_no_server(gaia: Gaia) -> None
 
 def test_a_stopped_command_continues_with_its_server(demo: Gaia) -> None:
     """Ours: a stopped command is not dead, so its watcher must wait; SIGKILL ends a stopped command too."""
-    process = demo.popen("call", "demo", "countdown", "steps=2", "seconds=0.5")
+    # Else all of its process group, this process too, gets a SIGHUP when one whose parent is in another group ends.
+    group = {"process_group": 0}
+    process = demo.popen("call", "demo", "countdown", "steps=2", "seconds=0.5", **group)
     wait_until(lambda: any("serve demo" in words for words in descendants().values()), ENOUGH_SECONDS)
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED)
@@ -138,7 +140,7 @@ def test_a_stopped_command_continues_with_its_server(demo: Gaia) -> None:
     assert (process.returncode, out, err) == (0, b"counted down from 2\n", b"")
 
     notes = use(demo, "busy-with-others")
-    process = demo.popen("call", "x", "echo")
+    process = demo.popen("call", "x", "echo", **group)
     wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
     process.send_signal(signal.SIGSTOP)
     kill(process)
