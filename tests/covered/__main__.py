@@ -22,8 +22,8 @@ from tests.covered.measuring import DATA, SOURCES
 ROOT = Path.cwd()
 PACKAGE = ROOT / "gaia_mcp"
 PACKAGES = ("client", "protocol", "server", "store")
-# Each traces the import of everything; with one more than there are processors, none of these waits.
-MOST_WORKERS = (os.cpu_count() or 1) + 1
+# As many as for all tests: most tests wait for something, though each worker traces the import of everything.
+MOST_WORKERS = (os.cpu_count() or 1) + 3
 
 
 def own_tests(module: Path) -> str:
