@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
-from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes, Work
+from gaia_mcp.client.transports.http.worker_connections import Lanes
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     AuthorizationError,
@@ -32,7 +33,6 @@ from tests.client.transports.http.web import (
     Line,
     accepted,
     as_events,
-    connections_to,
     ending_once_asked,
     event,
     handshake,
@@ -42,6 +42,9 @@ from tests.client.transports.http.web import (
 )
 from tests.protocol_support import ENVELOPE
 from tests.waiting import ENOUGH_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 NOTE = jsonrpc.notification("notifications/tools/list_changed", None)
 INITIALIZED = jsonrpc.notification("notifications/initialized", None)
@@ -548,22 +551,23 @@ def test_a_call_without_a_response_is_cancelled_at_the_deadline() -> None:
         assert line.call(3)["id"] == 3
 
 
-class Interrupted(Lanes):
-    """Lanes at whose use a Ctrl-C arrives."""
-
-    def use(self, work: Work) -> Lane:
+def interrupt_use(frame: FrameType, event: str, _: object) -> None:
+    """A Ctrl-C arrives when a connection is to be chosen."""
+    if event == "call" and frame.f_code is Lanes.use.__code__:
         raise KeyboardInterrupt
 
 
 def test_a_keyboard_interrupt_before_a_message_is_sent_leaves_nothing() -> None:
     """Ours: a request would count as pending, and be cancelled at the end."""
-    with talking(result) as (web, line):
-        own, line.channel._lanes = line.channel._lanes, Interrupted(connections_to(Endpoint("web", web.url)), "web")
+    with talking(result) as (_, line):
         for message in (jsonrpc.request(1, "tools/list", {"_meta": ENVELOPE}), NOTE):
-            with pytest.raises(KeyboardInterrupt):
-                line.send(message)
+            sys.setprofile(interrupt_use)
+            try:
+                with pytest.raises(KeyboardInterrupt):
+                    line.send(message)
+            finally:
+                sys.setprofile(None)
         assert (line.channel._requests, line.channel._begun) == ({}, {})
-        line.channel._lanes = own
         assert line.call(2)["id"] == 2
 
 
