@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.screen.output import STDOUT, Screen
-from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
+from gaia_mcp.cli.signals import Terminated, code_of_signal, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.core.errors import MCPError
 
@@ -262,6 +262,8 @@ def status_of_run(
     except Exception as error:
         if (shortage := shortage_in(error)) is not None:
             return screen.fail(MCPError(shortage.message, hint=shortage.hint))
+        if (status := code_of_signal(error)) is not None:
+            return status
         if screen.debug:
             raise
         # A bug is reported in two lines rather than with a traceback.

@@ -59,24 +59,26 @@ def _complete(words: list[str]) -> NoReturn:
 
 
 def _run_to_its_end(words: list[str]) -> None:
-    from gaia_mcp.cli.signals import Terminated, listen_to_signals
+    from gaia_mcp.cli.signals import code_of_signal, listen_to_signals
 
     dead: list[BaseException] = []
+    status: int | None
     try:
         listen_to_signals()
         _watch_threads(dead)
         status = _run(words)
-    except KeyboardInterrupt:
-        status = 130
-    except Terminated as terminated:
-        status = 128 + terminated.number
+    except BaseException as error:
+        status = code_of_signal(error)
+        if status is None:
+            raise
     status = 1 if dead else status
     try:
         _leave(status)
-    except KeyboardInterrupt:
-        os._exit(130)
-    except Terminated as terminated:
-        os._exit(128 + terminated.number)
+    except BaseException as error:
+        status = code_of_signal(error)
+        if status is None:
+            raise
+        os._exit(status)
 
 
 def _watch_threads(dead: list[BaseException]) -> None:

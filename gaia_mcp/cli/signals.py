@@ -38,6 +38,18 @@ class Terminated(BaseException):
         self.number = number
 
 
+def code_of_signal(error: BaseException) -> int | None:
+    """The exit code if `error`, or an exception in its context, was raised at a signal; otherwise None.
+
+    A signal that is received within a lock of Python's own surfaces as the error of releasing that lock.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    if isinstance(error, Terminated):
+        return 128 + error.number
+    return code_of_signal(error.__context__) if error.__context__ is not None else None
+
+
 def listen_to_signals() -> None:
     """Raise an exception in the main thread at Ctrl-C, SIGTERM, SIGHUP or SIGQUIT, but only once while servers are
     being stopped. A signal that already has a handler keeps it.

@@ -348,6 +348,35 @@ def test_a_signal_during_a_weakref_callback_is_not_lost(tmp_path: Path) -> None:
         assert (done.stdout, done.stderr) == (f"{name}\n", "")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("start", [1, 2])
+@pytest.mark.story
+def test_a_signal_within_a_lock_of_python_is_no_bug(gaia: Gaia, start: int, number: int, code: int) -> None:
+    """Ours: while a thread starts, our own or that of a server; releasing the lock then fails too."""
+    gaia.use("hangs-at-start")
+    program = (
+        "import signal, sys\n"
+        "from gaia_mcp.cli.program import main\n"
+        f"left = {start}\n"
+        "def trace(frame, event, _):\n"
+        "    global left\n"
+        "    if frame.f_code.co_name != '_release_save': return None\n"
+        "    left -= event == 'return'\n"
+        "    if not left:\n"
+        "        sys.settrace(None)\n"
+        f"        signal.raise_signal({int(number)})\n"
+        "    return trace\n"
+        "sys.argv = ['gaia', 'mcp', 'tools', 'hangs-at-start']\n"
+        "sys.settrace(trace)\n"
+        "main()\n"
+    )
+
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, env=gaia.environ, capture_output=True, timeout=ENOUGH_SECONDS, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")])
 @pytest.mark.story
 def test_a_signal_delivered_to_another_thread_reaches_the_main_thread(number: int, name: str) -> None:

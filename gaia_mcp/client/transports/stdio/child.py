@@ -25,6 +25,7 @@ from gaia_mcp.client.transports.stdio.launch import (
 from gaia_mcp.client.transports.stdio.processes import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
+    POLL_SECONDS,
     TERMINATE_GRACE_SECONDS,
     VARIABLE,
     WATCHER,
@@ -35,6 +36,7 @@ from gaia_mcp.client.transports.stdio.processes import (
     ids_begin_after,
     is_child,
     is_running,
+    reap,
     signal_group,
     was_killed,
 )
@@ -104,6 +106,7 @@ class Child:
         self._start_lock = threading.RLock()
         self._failure: SpawnError | None = None
         self._stop_lock = threading.RLock()
+        self._reap_lock = threading.RLock()
         # The seconds for each step, of every caller of `stop`.
         self._graces: list[float] = []
         self._stopped: Stopped | None = None
@@ -262,20 +265,25 @@ class Child:
         if process is None or process.returncode is not None:
             return False
         runs = is_running(process.pid)
-        return process.poll() is None if runs is None else runs
+        return self._reap() is None if runs is None else runs
 
     def wait(self, seconds: float) -> int | None:
         """Wait up to `seconds` for its exit status; None if it still runs."""
-        process = self._process
-        if process is None or process.poll() is not None or seconds <= 0:
-            return process.returncode if process is not None else None
-        ends = exits_within(process.pid, seconds)
-        if ends is False:
-            return None
-        try:
-            return process.wait(None if ends else seconds)
-        except subprocess.TimeoutExpired:
-            return None
+        end = time.monotonic() + seconds
+        status = self._reap()
+        if self._process is None or status is not None or seconds <= 0:
+            return status
+        if exits_within(self._process.pid, seconds) is None:
+            pause = POLL_SECONDS / 32
+            while self._reap() is None and (left := end - time.monotonic()) > 0:
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, POLL_SECONDS)
+        return self._reap()
+
+    def _reap(self) -> int | None:
+        """Its exit status; None if it still runs, or was not started."""
+        with self._reap_lock:
+            return reap(self._process) if self._process is not None else None
 
     def stderr_tail(self, masker: Masker | None = None) -> str:
         """The end of its stderr, masked."""
@@ -294,9 +302,10 @@ class Child:
         with self._stop_lock:
             if self._stopped is None:
                 try:
-                    self._stopped = self._stop()
+                    stopped = self._stop()
                     _running.discard(self)
                     WATCHER.release(self)
+                    self._stopped = stopped
                 except BaseException:
                     # A second Ctrl-C while we wait: stop waiting, but leave nothing behind.
                     self._kill()
@@ -312,7 +321,7 @@ class Child:
             # Never started, or started by our parent before a fork, which still uses it.
             return Stopped("by itself", None, 0.0, left_others=False)
         assert self._stdin is not None  # noqa: S101 (it has been started)
-        how = "by itself" if process.poll() is not None else "on closed input"
+        how = "by itself" if self._reap() is not None else "on closed input"
         self.close_stdin()
         # If a stuck writer keeps its stdin open, it gets no EOF, and waiting would be useless.
         if not self._ends_in(math.inf if self._stdin.is_closed else 0.0):
@@ -346,8 +355,7 @@ class Child:
         assert self._process is not None  # noqa: S101 (it has been started)
         # A program that exits by itself may have left the server running in its place, as some wrappers do.
         if not self._closing and was_killed(self._process.pid):
-            # Not `poll`, which does not wait for a thread that is reaping it: `end_others` would take its exit status.
-            self._process.wait()
+            self._reap()  # Before `end_others`, which would take its exit status.
             self._left_others = end_others(self._process.pid, self._mark, FOLLOW_SECONDS)
 
     def _warn_of_holders(self, inodes: Collection[int]) -> None:

@@ -238,6 +238,24 @@ def was_killed(pid: int) -> bool:
     return ended is not None and ended.si_code != os.CLD_EXITED
 
 
+def reap(process: subprocess.Popen[bytes], *, options: int = getattr(os, "WNOHANG", 0)) -> int | None:
+    """The exit status of a child; None if it still runs. For one thread at a time.
+
+    Not `Popen.poll` or `wait`, except on Windows: what a signal handler raises while they run can leave their lock
+    held, and every later call would wait forever.
+    """
+    if os.name == "nt":
+        return process.poll()
+    if process.returncode is None:
+        try:
+            pid, status = os.waitpid(process.pid, options)
+        except ChildProcessError:  # Reaped elsewhere, or here just before an interruption.
+            pid, status = process.pid, 0
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode
+
+
 def exit_descriptor(pid: int) -> int:
     """A descriptor, for the caller to close, that becomes readable when the process has ended; -1 if unsupported."""
     try:
@@ -388,12 +406,15 @@ class Watcher:
         return False
 
     def _end(self) -> None:
-        process, self._process = self._process, None
+        # Until it has been reaped it is ours: an interruption may come meanwhile.
+        process = self._process
         if process is not None:
             assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
             process.stdin.close()
-            process.wait()
+            reap(process, options=0)
+            self._process = None
 
 
 WATCHER = Watcher()

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
 import os
 import select
 import signal
@@ -9,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from gaia_mcp.client.transports.stdio import child as module
+from gaia_mcp.client.transports.stdio import processes
 from gaia_mcp.client.transports.stdio.child import Child, SteadyThread
 from gaia_mcp.client.transports.stdio.child_pipes import CutError
 from gaia_mcp.client.transports.stdio.processes import VARIABLE, exits_within
@@ -23,6 +27,9 @@ from gaia_mcp.core.errors import NotConnectedError, SpawnError
 from gaia_mcp.text.redaction.masker import Masker
 from tests.processes import living_with
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
 IGNORES_EOF = "import signal\nprint('up', flush=True)\nwhile True: signal.pause()"
@@ -520,6 +527,69 @@ def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
     assert one.wait(0) == -signal.SIGKILL
 
 
+def test_after_an_interruption_at_any_point_of_stopping_it_can_be_stopped(child: MakeChild) -> None:
+    """Ours: the caller stops it again, and would wait forever. `Popen` alone does not bear it."""
+    code = {inspect.getsourcefile(each) for each in (module, processes, subprocess)}
+    tried: list[int] = []
+
+    def interrupted_at(point: int) -> int:
+        """The number of points passed while a child stops, with an interruption the first time at one of them."""
+        passed: set[tuple[CodeType, int]] = set()
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            # What is raised in a finalizer is ignored.
+            names = [each.f_code.co_name for each in (frame, frame.f_back) if each is not None]
+            if frame.f_code.co_filename not in code or "__del__" in names:
+                return None
+            frame.f_trace_opcodes = True
+            place = (frame.f_code, frame.f_lasti)
+            if event == "opcode" and place not in passed and frame.f_lasti in signal_points(frame.f_code):
+                passed.add(place)
+                if len(passed) == point:
+                    raise KeyboardInterrupt
+            return trace
+
+        one = child("", start=False)
+        one._command, one._arguments = "/bin/cat", []
+        one.start()
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            one.stop()
+        except KeyboardInterrupt:
+            tried.append(point)
+        finally:
+            sys.settrace(before)
+        assert one.stop(0.1).returncode is not None
+        assert module.WATCHER.pid is None
+        read_all(one)
+        return len(passed)
+
+    def work() -> None:
+        interrupted_at(0)
+        point = 1
+        while interrupted_at(point) >= point:
+            point += 1
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(ENOUGH_SECONDS)
+    assert not working.is_alive(), tried
+    assert len(tried) > 50
+
+
+@functools.cache
+def signal_points(code: CodeType) -> set[int]:
+    """Where the interpreter may run a signal handler: after a call, a jump back and the beginning of a function."""
+    before = ""
+    points = set()
+    for instruction in dis.get_instructions(code):
+        if before.startswith(("CALL", "JUMP_BACKWARD", "RESUME")):
+            points.add(instruction.offset)
+        before = instruction.opname
+    return points
+
+
 def test_an_interruption_while_a_start_is_under_way_leaves_nothing_running(child: MakeChild) -> None:
     """Ours: there is nothing yet to kill, so the start does it."""
     one = child(IGNORES_SIGTERM, start=False, kind=SlowToStart)
@@ -661,15 +731,15 @@ def test_the_descendants_of_a_killed_child_are_ended(child: MakeChild) -> None:
 def test_ending_the_descendants_of_a_killed_child_does_not_reap_it(child: MakeChild) -> None:
     """Ours: the thread that reads the exit status would find none."""
     one = child(WAITS)
-    process: Any = one._process
+    assert one.pid is not None
 
-    with process._waitpid_lock:  # As the thread that reads has it while it reaps the child.
-        os.kill(process.pid, signal.SIGKILL)
-        assert exits_within(process.pid, PATIENCE_SECONDS)
+    with one._reap_lock:  # As the thread that reads has it while it reaps the child.
+        os.kill(one.pid, signal.SIGKILL)
+        assert exits_within(one.pid, PATIENCE_SECONDS)
         # Until the thread waits for that too, or has gone on.
         drain = one._stderr._thread
         assert drain is not None
-        wait_until(lambda: not drain.is_alive() or is_in(drain, "_wait"))
+        wait_until(lambda: not drain.is_alive() or is_in(drain, "_reap"))
 
     assert one.wait(PATIENCE_SECONDS) == -signal.SIGKILL
 
