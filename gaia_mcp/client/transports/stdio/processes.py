@@ -238,13 +238,15 @@ def was_killed(pid: int) -> bool:
     return ended is not None and ended.si_code != os.CLD_EXITED
 
 
-def reap(process: subprocess.Popen[bytes], *, options: int = getattr(os, "WNOHANG", 0)) -> int | None:
+def reap(
+    process: subprocess.Popen[bytes], *, options: int = getattr(os, "WNOHANG", 0), system: str = os.name
+) -> int | None:
     """The exit status of a child; None if it still runs. For one thread at a time.
 
     Not `Popen.poll` or `wait`, except on Windows: what a signal handler raises while they run can leave their lock
     held, and every later call would wait forever.
     """
-    if os.name == "nt":
+    if system == "nt":
         return process.poll()
     if process.returncode is None:
         try:

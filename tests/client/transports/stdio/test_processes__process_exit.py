@@ -14,6 +14,7 @@ from gaia_mcp.client.transports.stdio.processes import (
     held_open,
     is_child,
     is_running,
+    reap,
     was_killed,
 )
 from tests.waiting import ENOUGH_SECONDS
@@ -76,6 +77,25 @@ def test_a_death_by_a_signal_is_detected(process: subprocess.Popen[bytes]) -> No
     assert was_killed(process.pid)
 
     assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("system", ["posix", "nt"])
+def test_a_child_is_reaped_once(process: subprocess.Popen[bytes], system: str) -> None:
+    assert reap(process, system=system) is None
+
+    close_input(process)
+    assert exits_within(process.pid, ENOUGH_SECONDS)
+
+    assert [reap(process, system=system), reap(process, system=system)] == [3, 3]
+    assert process.returncode == 3
+
+
+def test_the_status_of_a_child_that_was_reaped_elsewhere_is_zero(process: subprocess.Popen[bytes]) -> None:
+    """As that of `Popen.poll`: nobody can know it any more."""
+    close_input(process)
+    os.waitpid(process.pid, 0)
+
+    assert reap(process) == 0
 
 
 def test_the_state_of_a_reaped_process_is_unknown(process: subprocess.Popen[bytes]) -> None:
