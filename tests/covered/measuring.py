@@ -1,4 +1,8 @@
-"""A plugin of pytest that notes for each test file what its tests cover, in each worker."""
+"""A plugin of pytest that notes for each test file what its tests cover of its package, in each worker.
+
+Runs with `-p tests.covered.measuring` and the variables `COVERED_DATA`, a folder, and perhaps `COVERED_PACKAGES`. Only
+the tests of these packages are traced, so that it can be part of a run of all tests.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,17 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from coverage import Coverage
 
-# The folder of the data files, and those of the packages that are measured.
-DATA, SOURCES = "COVERED_DATA", "COVERED_SOURCES"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PACKAGES = ("client", "protocol", "server", "store")
+# The folder of the data files, and the packages that are measured, unless it is all of those above.
+DATA, CHOSEN = "COVERED_DATA", "COVERED_PACKAGES"
 # Processes that the tests start are measured too, each for the test file that started it.
 IN_PROCESSES = """[run]
 branch = true
@@ -54,33 +62,48 @@ class PatientSys:
 class ByFile:
     """Notes for each test file what its tests cover; what runs before them is due to no file."""
 
-    def __init__(self, data: str, sources: list[str]) -> None:
-        config = Path(data, f"config-{os.getpid()}")
-        config.write_text(IN_PROCESSES.format(data=data, sources=",".join(sources)))
-        os.environ["COVERAGE_PROCESS_START"] = str(config)
+    def __init__(self, data: str, packages: Sequence[str]) -> None:
+        sources = [str(Path("gaia_mcp", package).absolute()) for package in packages]
+        self._folders = [Path("tests", package).absolute() for package in packages]
+        self._config = Path(data, f"config-{os.getpid()}")
+        self._config.write_text(IN_PROCESSES.format(data=data, sources=",".join(sources)))
         threading._sys = PatientSys(sys)  # type: ignore[attr-defined]
         self._coverage = Coverage(f"{data}/data", data_suffix=True, branch=True, source=sources, config_file=False)
         self._coverage.start()
         # Otherwise whichever test comes first would import a module.
-        for source in sources:
-            name = ".".join(Path(source).relative_to(Path.cwd()).parts)
-            for found in pkgutil.walk_packages([source], f"{name}."):
+        for package, source in zip(packages, sources, strict=True):
+            for found in pkgutil.walk_packages([source], f"gaia_mcp.{package}."):
                 importlib.import_module(found.name)
+        # Until the first test: what test files do when they are collected counts for every file.
+        self._measures = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Whatever runs from here on is due to this file."""
+        """Whatever runs from here on is due to this file, if its package is measured."""
         file = item.path.relative_to(Path.cwd()).as_posix()
-        self._coverage.switch_context(file)
-        os.environ["COVERED_BY"] = file
+        measures = any(item.path.is_relative_to(folder) for folder in self._folders)
+        if measures and not self._measures:
+            self._coverage.start()
+        elif self._measures and not measures:
+            self._coverage.stop()
+        self._measures = measures
+        if measures:
+            self._coverage.switch_context(file)
+            os.environ |= {"COVERAGE_PROCESS_START": str(self._config), "COVERED_BY": file}
+        else:
+            os.environ.pop("COVERAGE_PROCESS_START", None)
 
     def pytest_unconfigure(self) -> None:
         """Save what has been measured."""
-        self._coverage.stop()
+        if self._measures:
+            self._coverage.stop()
         self._coverage.save()
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Begin before anything is imported, in each worker."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        early_config.pluginmanager.register(ByFile(os.environ[DATA], os.environ[SOURCES].split(os.pathsep)))
+        # The runs of pytest that tests start are not measured.
+        os.environ.pop("PYTEST_ADDOPTS", None)
+        packages = os.environ.pop(CHOSEN, ",".join(PACKAGES)).split(",")
+        early_config.pluginmanager.register(ByFile(os.environ.pop(DATA), packages))
