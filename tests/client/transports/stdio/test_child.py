@@ -527,6 +527,8 @@ def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
     assert one.wait(0) == -signal.SIGKILL
 
 
+# An interruption may come between the opening of a file and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_after_an_interruption_at_any_point_of_stopping_it_can_be_stopped(child: MakeChild) -> None:
     """Ours: the caller stops it again, and would wait forever. `Popen` alone does not bear it."""
     code = {inspect.getsourcefile(each) for each in (module, processes, subprocess)}
