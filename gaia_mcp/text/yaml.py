@@ -148,7 +148,7 @@ def _with(text: str, slot: _Slot, value: Any, newline: str) -> str:
         _refuse_comments(text, begin, end)
     if key is None or holder.node.flow_style:
         return text[:begin] + on_one_line(value) + text[end:]
-    colon = text.index(":", key.end_mark.index) + 1
+    colon = _after_colon(text, key)
     if is_empty(node) and not node.value:
         behind = text[colon:]
     elif not is_block:
@@ -478,8 +478,16 @@ def end_of(text: str, node: Any) -> int:
 def end_of_pair(text: str, key: Any, value: Any) -> int:
     """The end of a member of a mapping. The position of an empty value is wherever the parser stopped."""
     if is_empty(value) and not value.value:
-        return text.index(":", key.end_mark.index) + 1
+        return _after_colon(text, key)
     return end_of(text, value)
+
+
+def _after_colon(text: str, key: Any) -> int:
+    """The position after the colon of a key. Raises `TextProblemError` for one without a colon, such as `? key`."""
+    colon = text.find(":", key.end_mark.index)
+    if colon < 0:
+        raise TextProblemError("has a key without a colon, and cannot be changed", at=key.start_mark.index)
+    return colon + 1
 
 
 def line_start(text: str, at: int) -> int:

@@ -159,6 +159,10 @@ def test_a_value_that_cannot_be_changed_alone_is_refused() -> None:
         ("- - a\n  - b\n", (0,), 1),
         ("a: 1\n", ("a", "b"), 1),
         ("[1]\n", (0, "a"), 1),
+        # A key without a colon.
+        ("? a\n", ("a",), 1),
+        ("b: 1\n? a\n", ("c",), 1),
+        ("c: {d: 1, a}\n", ("c", "a"), REMOVED),
     ]
 
     accepted = []
