@@ -167,8 +167,7 @@ def _with(text: str, slot: _Slot, value: Any, newline: str) -> str:
 def _without(text: str, slot: _Slot, newline: str) -> str:
     """`text` without the node of `slot`, and its key."""
     holder = slot.holder
-    if holder is None:
-        return ""
+    assert holder is not None  # noqa: S101 (a path has a step)
     held = holder.node.value
     if len(held) == 1 and holder.holder is not None:
         return _with(text, holder, {} if slot.key is not None else [], newline)

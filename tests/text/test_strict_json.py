@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from gaia_mcp.text.strict_json import (
     DepthError,
     JSONTextError,
+    Repeated,
     RepeatedKeyError,
+    TextProblemError,
     canonical,
     canonical_text,
     escaped,
@@ -25,6 +27,7 @@ from gaia_mcp.text.strict_json import (
     parse_json,
     place_in,
     repeated_key,
+    with_pairs,
 )
 from tests.protocol_support import steady
 
@@ -218,3 +221,20 @@ def test_the_first_repeated_key_is_found() -> None:
     """Ours: the error about an object names one key."""
     assert repeated_key([("a", 1), ("b", 2), ("b", 3), ("a", 4)]) == "b"
     assert repeated_key([("a", 1), ("b", 2)]) is None
+
+
+def test_an_object_with_a_repeated_key_knows_it() -> None:
+    """Ours: which of the two values a host uses is unknown, so that such a file is not changed."""
+    once, twice = with_pairs([("a", 1), ("b", 2)]), with_pairs([("a", 1), ("b", 2), ("a", 3)])
+
+    assert (once, type(once)) == ({"a": 1, "b": 2}, dict)
+    assert isinstance(twice, Repeated)
+    assert (twice, twice.key) == ({"a": 3, "b": 2}, "a")
+
+
+def test_a_problem_of_a_text_gets_its_line_and_column() -> None:
+    """Ours: a person looks for it in an editor; a problem that has its place already keeps it."""
+    placed = TextProblemError("is wrong", at=5).placed("a\nbc\ndef")
+    assert (placed.problem, placed.line, placed.column) == ("is wrong", 3, 1)
+    known = TextProblemError("is wrong", line=7, column=8)
+    assert known.placed("a\nb") is known

@@ -14,6 +14,7 @@ import gaia_mcp.text as safetext
 from gaia_mcp.text import (
     clean,
     clean_json,
+    cut,
     cut_middle,
     encodable,
     first_line,
@@ -123,8 +124,10 @@ def test_cleaned_json_has_the_same_value(text: str) -> None:
     assert not any(map(is_unsafe, shown))
 
 
-def test_a_long_text_is_cut_in_the_middle() -> None:
+def test_a_long_text_is_cut_at_its_end_or_in_the_middle() -> None:
     """Ours: a problem ends with what is wrong."""
+    assert cut("0123456789", 10) == "0123456789"
+    assert cut("0123456789x", 10) == "012345678…"
     assert cut_middle("0123456789", 10) == "0123456789"
     assert cut_middle("0123456789x", 10) == "012…56789x"
 

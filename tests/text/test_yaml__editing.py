@@ -68,6 +68,7 @@ def test_setting_a_value_changes_only_its_own_lines() -> None:
             "      lines\n",
             "      lines\n  - name: new\n    agents: null\n    list:\n      - a: 1\n",
         ),
+        ((*SERVERS, 2, "name"), "new", "      lines\n", "      lines\n  - name: new\n"),
         (("new", "list", 0), {"a": 1}, ".prototype/mcp/\n", ".prototype/mcp/\nnew:\n  list:\n    - a: 1\n"),
         (SERVERS[:1], "x", f"mcp:{WHAT}{TEXT[TEXT.index('  servers:') : TEXT.index('# the end')]}", f"mcp: x{WHAT}"),
     ]
@@ -85,6 +86,7 @@ def test_removing_a_value_removes_only_its_own_lines() -> None:
     """A12: comments, order and every other line stay."""
     cases = [
         ((*SERVERS, 0, "stages"), '    stages: ["build", "design"]  # not deploy\n', ""),
+        ((*SERVERS, 0, "stages", 0), '["build", "design"]', '["design"]'),
         ((*SERVERS, 0, "settings", "depth"), "      depth: 2\n", ""),
         ((*SERVERS, 0, "name"), "- name: cost-lookup   # prices\n    enabled", "- enabled"),
         ((*SERVERS, 1, "enabled"), "- enabled: no\n    name", "- name"),
@@ -102,6 +104,17 @@ def test_removing_a_value_removes_only_its_own_lines() -> None:
     wrong = [(path, old, new) for path, old, new in cases if change(TEXT, (path, REMOVED)) != TEXT.replace(old, new, 1)]
 
     assert not wrong
+
+
+def test_what_surrounds_a_removed_value_stays_in_every_form_of_a_file() -> None:
+    """A12: an item on a line of its own, a first member before a comment, a member without a value."""
+    cases: list[tuple[str, tuple[str | int, ...], str]] = [
+        ("-\n  a: 1\n- b\n", (0,), "- b\n"),
+        ("- a: 1\n\n  # c\n  b: 2\n", (0, "a"), "-\n\n  # c\n  b: 2\n"),
+        ("a:\n  b:\n    c:\n  # x\n  d: 1\n", ("a", "b"), "a:\n  # x\n  d: 1\n"),
+    ]
+
+    assert {text: change(text, (path, REMOVED)) for text, path, _ in cases} == {text: new for text, _, new in cases}
 
 
 def test_the_last_item_leaves_an_empty_list_and_the_last_member_an_empty_mapping() -> None:
@@ -157,6 +170,7 @@ def test_a_value_that_cannot_be_changed_alone_is_refused() -> None:
         ("a: &x\n  b: 1\n", ("a",), [1]),
         # A list in a list, and what is neither a list nor a mapping.
         ("- - a\n  - b\n", (0,), 1),
+        ("- - a\n  - b\n", (0, 0), REMOVED),
         ("a: 1\n", ("a", "b"), 1),
         ("[1]\n", (0, "a"), 1),
         # A key without a colon.
@@ -172,6 +186,15 @@ def test_a_value_that_cannot_be_changed_alone_is_refused() -> None:
             accepted.append((text, path, value))
 
     assert not accepted
+
+
+def test_changes_after_which_a_text_cannot_be_read_are_named() -> None:
+    """A12: the last of them, or one before others."""
+    text = "a: &x 1\nb: *x\n"
+
+    for changes in ([(("a",), 2)], [(("a",), 2), (("d",), 1)]):
+        with pytest.raises(TextProblemError, match=r"^'a': written in a form"):
+            change(text, *changes)
 
 
 def test_a_merged_mapping_is_overridden_in_its_own_place() -> None:

@@ -74,11 +74,6 @@ class Masker:
         self._known: list[_Secret] | None = None
 
     @property
-    def secrets(self) -> list[str]:
-        """The secrets that are searched for, including the lines of a secret with several."""
-        return [each.text for each in self._all()]
-
-    @property
     def reach(self) -> int:
         """The bytes of the longest form of a secret."""
         return max((each.reach for each in self._all()), default=1)
@@ -318,8 +313,6 @@ def _in_base64(data: bytes) -> Iterator[SecretForm]:
         begin = (before * 8 + 5) // 6
         end = (before + len(data)) * 8 // 6
         inner = encoded[begin:end]
-        if len(inner) < CORE_CHARS:
-            continue
         core = max(re.findall("[A-Za-z0-9]+", inner), key=len, default="")
         yield SecretForm(core, partial(_disguised_base64, inner, is_within=before > 0))
 

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.text import MASK
@@ -232,6 +232,7 @@ ESCAPED: list[Callable[[str], str]] = [
 
 @steady
 @given(SECRETS)
+@example("hunter\t22")
 def test_a_secret_is_found_however_it_is_escaped(secret: str) -> None:
     """Ours: a server may write it in any of these ways."""
     masker = Masker([secret])
@@ -331,6 +332,9 @@ def test_a_secret_within_a_secret_is_found() -> None:
     assert "deep1234" in secrets_in({"CREDENTIALS": '{"a": [{"b": "deep1234"}]}'}, [])
     assert secrets_in({"TOKENS": "[" * 5000}, []) == ["[" * 5000]
     assert "hunter2/2" in secrets_in({"API_KEY": "hunter2%2F2"}, [])
+    assert "swordfish" in secrets_in({"API_KEY": "see https://ada:swordfish@host/"}, [])
+    # Not endlessly.
+    assert secrets_in({"API_KEY": "hunter2%25252525252F2"}, [])[-1] == "hunter2%252F2"
 
 
 def test_text_beside_a_secret_is_not_a_secret() -> None:

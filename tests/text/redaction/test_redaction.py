@@ -14,6 +14,7 @@ from gaia_mcp.text.redaction import (
     looks_vague,
     masked,
     masked_arguments,
+    masked_members,
     masked_url,
     masked_value,
 )
@@ -51,6 +52,8 @@ def test_credentials_in_a_url_are_masked() -> None:
         ("https://host/?key=hunter2", "https://host/?key=****"),
         ("https://host/?a=hunter2&b=hunter2#top", "https://host/?a=****&b=****#top"),
         ("https://host/?flag", "https://host/?flag"),
+        ("https://host/?page=2", "https://host/?page=2"),
+        ("https://host/?next=https://other/", "https://host/?next=https://other/"),
         ("https://host/?key=${KEY}", "https://host/?key=${KEY}"),
         ("https://host/ghp_hunter2hunter2/sse", "https://host/****/sse"),
         ("https://host:8080/@scope/package", "https://host:8080/@scope/package"),
@@ -93,6 +96,7 @@ class TestArguments:
             ["-H", "Cookie: a=hunter2; b=hunter2"],
             ["--header", "Bearer hunter2"],
             ['"Authorization:', "Bearer", 'hunter2"'],
+            ["Authorization:", "Bearer", "hunter2"],
             ["--password", '"correct', "hunter2", 'hunter2"'],
             ["--password='correct", "hunter2", "hunter2'"],
             ["'Authorization:", "Bearer", "hunter2", "hunter2'"],
@@ -144,13 +148,14 @@ class TestArguments:
             ["--no-auth", "server.py"],
             ["--token", "--verbose", "-x"],
             ["--token"],
-            ["--api-key="],
+            ["--api-key=", "API_KEY=''"],
             ["--api-key", "${KEY}", "--token=${TOKEN}", "API_KEY=${KEY}"],
             ["--header", "Authorization: Bearer ${TOKEN}"],
             ["-v", "/keys:/keys", "C:\\keys:\\keys"],
             ["npm-run-all2", "sketchybar-helper-mcp", "hf-mcp-server", "pkg-config-server", "pypi-mcp-server"],
             ["mcp/auth:latest", "ghcr.io/x/token-server:1.2"],
-            ["auth", "login", "token", "list", "basic", "bearer"],
+            ["ghcr.io/x/server@sha256:" + "0a" * 32],
+            ["auth", "login", "token", "list", "basic", "bearer", "basic training"],
             ["https://host:8080/a?flag", "http://localhost"],
             ['{"max_tokens": 5, "path": "/x"}'],
             ["a=b", "=", "", "--", ":", "--x=y"],
@@ -217,6 +222,7 @@ def test_a_value_is_masked_unless_it_is_ordinary() -> None:
         ("DB_PASSWORD", "word", "****"),
         ("ANYTHING", "q7Lm2xPw", "****"),
         ("ANYTHING", "Bearer q7Lm2xPw", "Bearer ****"),
+        ("ANYTHING", "Basic amFuZTpodW50ZXIy", "Basic ****"),
         ("SETTINGS", '{"theme": "dark", "token": "q7Lm2xPw"}', '{"theme": "dark", "token": "****"}'),
         ("ANYTHING", "a q7Lm2xPw -----BEGIN PRIVATE KEY-----\nabc", "****"),
         ("ANYTHING", "see -----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----", "see ****"),
@@ -229,6 +235,21 @@ def test_a_value_is_masked_unless_it_is_ordinary() -> None:
     ]
 
     assert not wrong
+
+
+def test_the_secrets_of_an_object_are_masked() -> None:
+    """Ours: a member with the name of a secret completely, whatever is in it; the rest helps to find a mistake."""
+    given = {
+        "env": {"API_TOKEN": {"$keyring": "token"}, "REGION": "eu-west-1", "PORT": 3000},
+        "credentials": {"user": "jane", "pins": [1234567890, True, None], "password": "x"},
+        "headers": ["Bearer q7Lm2xPw", "plain"],
+    }
+
+    assert masked_members(given) == {
+        "env": given["env"],
+        "credentials": {"user": MASK, "pins": [MASK, True, None], "password": MASK},
+        "headers": [f"Bearer {MASK}", "plain"],
+    }
 
 
 SECRET_NAMES = [
