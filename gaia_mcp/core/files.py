@@ -41,8 +41,6 @@ def read_typed(path: Path | str, most: int, remaining: Callable[[], float] | Non
     `<(command)` or /dev/stdin, whose data is waited for as in `read_rest`.
     """
     with _opened(path, _READ) as file:
-        if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
-            raise irregular(stat.S_IFDIR, path)
         return read_rest(file, most, remaining)
 
 

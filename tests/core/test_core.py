@@ -34,6 +34,13 @@ def test_a_lazy_name_is_imported_on_first_use() -> None:
         imported("indent")
 
 
+def test_a_lazy_package_lists_its_names_before_their_first_use() -> None:
+    """PEP 562: `help` and interactive shells ask for them."""
+    _, listed = lazily("textwrap", {"colorsys": ("rgb_to_hls",)})
+
+    assert {"rgb_to_hls", "dedent"} <= {*listed()}
+
+
 def test_a_lazy_package_exports_the_names_that_type_checkers_see() -> None:
     """Ours: a name that only one of them knows cannot be used."""
     assert {"gaia_mcp", "gaia_mcp.core.errors", "gaia_mcp.handlers"} <= {*map(module_of, LAZY)}

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gaia_mcp.core.deadline import LONGEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
-from tests.waiting import Clock
+from tests.waiting import PATIENCE_SECONDS, Clock
 
 
 @pytest.fixture
@@ -221,3 +221,30 @@ def test_cancelling_a_deadline_cancels_those_derived_from_it() -> None:
     assert all(part.is_cancelled and part.expired and part.remaining() == 0 for part in (whole, before, deeper))
     assert whole.sooner(5).is_cancelled
     assert not Deadline(60).is_cancelled
+
+
+def test_a_sleep_ends_when_its_deadline_is_cancelled() -> None:
+    """Ours: whoever cancels does not wait for the end of a pause."""
+    deadline = Deadline(LONGEST_SECONDS)
+    sleeping = threading.Thread(target=deadline.sleep, args=(LONGEST_SECONDS,))
+    sleeping.start()
+
+    deadline.cancel()
+
+    sleeping.join(PATIENCE_SECONDS)
+    assert not sleeping.is_alive()
+
+
+def test_a_listener_that_was_removed_is_not_called() -> None:
+    """Ours: what it would stop has ended; it may be removed by whoever comes first."""
+    deadline, called = Deadline(10), []
+
+    def listener() -> None:
+        called.append(listener)
+
+    deadline.on_cancel(listener)
+    deadline.forget(listener)
+    deadline.forget(listener)
+    deadline.cancel()
+
+    assert called == []

@@ -7,6 +7,7 @@ import shlex
 from gaia_mcp.core.names import (
     did_you_mean,
     handler_key,
+    handler_name,
     is_server_name,
     near_misses,
     split_tool_name,
@@ -127,3 +128,10 @@ def test_dashes_and_underscores_are_the_same_in_the_name_of_a_handler() -> None:
     """A2: the document's `cost_lookup_handler.py` is the handler `cost-lookup`."""
     assert handler_key("cost-lookup") == handler_key("cost_lookup")
     assert handler_key("cost-lookup") != handler_key("Cost-Lookup") != handler_key("costlookup")
+
+
+def test_a_handler_has_the_name_of_its_file_without_the_suffix() -> None:
+    """A2: `cost_lookup_handler.py` is the handler `cost_lookup`; a file of another name may hold one too."""
+    cases = [("cost_lookup_handler", "cost_lookup"), ("cost", "cost"), ("_handler", "_handler")]
+
+    assert {stem: handler_name(stem) for stem, _ in cases} == dict(cases)

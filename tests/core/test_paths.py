@@ -13,6 +13,7 @@ from gaia_mcp.core.paths import (
     cache_folder,
     config_folder,
     home_expanded,
+    is_there,
     log_folder,
     servers_file,
     shown,
@@ -81,14 +82,26 @@ def test_the_default_cache_folder_is_the_one_of_the_platform(home: Path) -> None
     assert not log_folder({}).is_relative_to(config_folder({}))
 
 
-def test_an_unknown_home_is_a_configuration_error() -> None:
-    """Ours: no traceback for a misspelt `~name`."""
+def test_an_unknown_home_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: no traceback for a misspelt `~name`, nor for a user without a home."""
     with pytest.raises(ConfigFileError) as caught:
         home_expanded(Path("~nobody-of-that-name/servers.json"))
     assert caught.value.path == Path("~nobody-of-that-name/servers.json")
 
     with pytest.raises(ConfigFileError):
         config_folder({"GAIA_HOME": "~nobody-of-that-name"})
+
+    monkeypatch.setenv("HOME", "~")
+    with pytest.raises(ConfigFileError, match="the home folder is unknown"):
+        config_folder({})
+
+
+def test_a_file_that_cannot_be_examined_counts_as_existing(tmp_path: Path) -> None:
+    """Ours: reading it reports why not, and the other hosts are read all the same."""
+    (tmp_path / "file").touch()
+    cases = [("file", True), ("no", False), ("file/no", False), ("x" * 300, True), ("\0", True)]
+
+    assert {name: is_there(tmp_path / name) for name, _ in cases} == dict(cases)
 
 
 def test_a_path_below_home_is_shown_with_a_tilde(home: Path) -> None:

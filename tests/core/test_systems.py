@@ -9,17 +9,21 @@ import pytest
 from gaia_mcp.agents import built_in, load_agent
 from gaia_mcp.cli.commands.serve import _with_front_options, serve
 from gaia_mcp.cli.entries.targets import kind_to_serve
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.core import systems
 from gaia_mcp.core.systems import (
     BuiltInAgent,
     CodeKind,
     FrontOption,
+    HttpDialect,
     System,
     built_in_agents,
     code_kind,
     front_options,
+    http_dialects,
     imported,
     register,
     servers_format,
@@ -79,6 +83,7 @@ def fifth() -> Iterator[None]:
             fronts={"names": FrontOption(f"{__name__}:Names", "Serve names.", "Fifth")},
             kinds={"clock": CodeKind(f"{__name__}:Clock", f"{__name__}:Clock")},
             formats={".lines": f"{__name__}:Lines"},
+            dialects={"ticks": HttpDialect(f"{__name__}:Clock", "Ticks", "/ticks")},
         )
     )
     yield
@@ -126,6 +131,13 @@ class TestASystemMore:
 
     def test_its_kind_of_code_is_found_by_the_entry(self) -> None:
         assert kind_to_serve("a:B", {"kind": "clock"}) == code_kind("clock") != kind_to_serve("a:B", {"kind": "agent"})
+
+    def test_its_dialect_is_a_type_of_an_entry(self) -> None:
+        target = read_entry("s", {"type": "ticks", "url": "http://127.0.0.1"}).target
+
+        assert isinstance(target, Remote)
+        assert target.transport == "ticks"
+        assert http_dialects()["ticks"].path == "/ticks"
 
     def test_its_files_of_servers_are_read(self, tmp_path: Path) -> None:
         file = tmp_path / "servers.lines"
