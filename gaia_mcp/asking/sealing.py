@@ -79,14 +79,12 @@ class Sealer:
         cipher = self._ciphers.get(raw[:_KEY_ID_BYTES])
         if cipher is None:
             raise SealError("it was sealed with another key")
+        from cryptography.exceptions import InvalidTag
+
         nonce, expiry = raw[_KEY_ID_BYTES : head - _EXPIRY.size], raw[head - _EXPIRY.size : head]
         try:
             text = cipher.decrypt(nonce, raw[head:], expiry + about)
-        except Exception as problem:
-            from cryptography.exceptions import InvalidTag
-
-            if not isinstance(problem, InvalidTag):
-                raise
+        except InvalidTag as problem:
             raise SealError("it was changed, or belongs to another request") from problem
         if _EXPIRY.unpack(expiry)[0] < now:
             raise SealError("it has expired")

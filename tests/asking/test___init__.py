@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.asking import Call, CallCancelledError, current_call, enter_call
-from gaia_mcp.asking.questions import ListRoots
+from gaia_mcp.asking import Call, CallCancelledError, current_call, enter_call, entered_call
+from gaia_mcp.asking.questions import (
+    Accepted,
+    Asked,
+    Declined,
+    Elicit,
+    ElicitURL,
+    ListRoots,
+    Root,
+    Sample,
+)
+from gaia_mcp.protocol.input_required import QuestionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+ADA, DECLINED = {"action": "accept", "content": {"name": "Ada"}}, {"action": "decline"}
+HAIKU = {"role": "assistant", "content": {"type": "text", "text": "a haiku"}, "model": "m"}
+ROOTS = {"roots": [{"uri": "file:///a", "name": "a"}]}
+
+
+class Answered(Call):
+    """A call whose client has these results for its requests, one after the other."""
+
+    def __init__(self, *results: dict[str, Any]) -> None:
+        super().__init__()
+        self.asked: list[Asked[Any]] = []
+        self._results = iter(results)
+
+    def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
+        self.asked += questions
+        return [question.read(next(self._results)) for question in questions]
 
 
 def test_the_methods_of_a_call_do_nothing_outside_of_one() -> None:
@@ -20,6 +53,10 @@ def test_the_methods_of_a_call_do_nothing_outside_of_one() -> None:
     call.close_stream()
     assert not call.is_cancelled
     assert not call.can_ask(ListRoots())
+    assert call.once("name", lambda: "result") == "result"
+    assert call.kept("name") is None
+    with pytest.raises(QuestionError, match="there is no client to ask"):
+        call.roots()
 
 
 def test_outside_of_a_server_no_call_becomes_a_task() -> None:
@@ -115,6 +152,36 @@ def test_a_call_belongs_to_the_thread_that_entered_it() -> None:
     thread.start()
     thread.join()
 
+    assert entered_call() is None
     assert seen[0] is call
     assert seen[1] is not call
     assert current_call() is not call
+
+
+def test_a_call_asks_its_client_and_returns_the_typed_answer() -> None:
+    """MS-10: each method sends one question; several may be asked at once."""
+    call = Answered(ADA, DECLINED, HAIKU, ROOTS, ADA, ROOTS)
+
+    assert call.elicit("Who?", FORM, name="who") == Accepted({"name": "Ada"})
+    assert call.elicit_url("Log in", "https://example.com/x") == Declined()
+    assert call.sample("Write", max_tokens=9, system_prompt="You write", temperature=0.5).text == "a haiku"
+    assert call.roots() == [Root("file:///a", "a")]
+    assert call.ask_all(Elicit("Who?", FORM), ListRoots()) == [Accepted({"name": "Ada"}), [Root("file:///a", "a")]]
+    assert call.asked == [
+        Elicit("Who?", FORM, name="who"),
+        ElicitURL("Log in", "https://example.com/x"),
+        Sample("Write", 9, "You write", {"temperature": 0.5}),
+        ListRoots(),
+        Elicit("Who?", FORM),
+        ListRoots(),
+    ]
+
+
+def test_an_async_tool_awaits_the_answers() -> None:
+    """Ours: the event loop goes on while another thread waits for the client."""
+
+    async def ask() -> tuple[Any, Any]:
+        call = Answered(ROOTS, ADA, ROOTS)
+        return await call.roots(), await call.ask_all(Elicit("Who?", FORM), ListRoots())
+
+    assert asyncio.run(ask()) == ([Root("file:///a", "a")], [Accepted({"name": "Ada"}), [Root("file:///a", "a")]])
