@@ -145,8 +145,6 @@ class _Counting:
         work = _Work(self._own(schema))
         for inner in self._same_value(schema):
             work += self.work(inner, height)
-            if work.own > UNBOUNDED:
-                raise UncountableError
         if height > 1:
             work += _Work(0, self._items(schema, height - 1), self._members(schema, height - 1))
         if any(keyword in schema for keyword in _UNEVALUATED):

@@ -89,6 +89,7 @@ def test_a_schema_that_cannot_be_counted_is_unbounded() -> None:
         {"$ref": "#/$defs/a", "$defs": {"a": {}}, "unevaluatedProperties": False},
         {"properties": {"p": {"pattern": "(?:a{1000}){1000}"}}},
         {"patternProperties": {"(?:a{1000}){1000}": {}}},
+        {"anyOf": [{"pattern": "(?:a{1000}){1000}"}]},
         {"description": "x" * 300_001},
         {"anyOf": [{"$ref": "#/$defs/a"}] * 1001, "$defs": {"a": {}}},
     ]
@@ -106,6 +107,8 @@ def test_a_value_counts_with_all_its_parts_and_its_longest_text() -> None:
     assert units(schema, ["x" * 1_000_000]) > 100 * units(schema, ["x"])
     assert units({"propertyNames": {"maxLength": 9}}, {"x" * 1_000_000: 1}) > 100
     assert units(schema, ["x"] * (LIMIT + 1)) == UNBOUNDED
+    cost = Cost(as_text(schema))
+    assert cost.units(["x", "y"], LIMIT) == cost.units(["a", "b"], LIMIT) < cost.units(["a", ["b"]], LIMIT)
     assert units({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {}}}, _nested_list(21)) == UNBOUNDED
 
 

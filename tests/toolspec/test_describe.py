@@ -309,6 +309,16 @@ def test_a_regular_expression_in_a_search_term_is_literal() -> None:
     assert not points({"name": "aab"}, "a+b")
 
 
+def test_a_glob_has_to_match_the_whole_name() -> None:
+    """Ours: as a file's name in a shell; and it counts as a word of the name."""
+    tool = {"name": "Read_File", "description": "read a file"}
+
+    assert points(tool, "read*") == points({"name": "read"}, "read") > 0
+    assert points(tool, "*file", "read*") == 2 * points(tool, "*file")
+    assert not points(tool, "*fil")
+    assert not points(tool, "?ile")
+
+
 def test_an_invalid_input_schema_is_skipped() -> None:
     """Ours: it was kept as the server sent it."""
     cases = [None, [], {}, {"properties": None}, {"properties": []}]

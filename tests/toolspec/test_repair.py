@@ -78,7 +78,14 @@ def test_required_is_read_where_it_was_meant() -> None:
 def test_a_keyword_without_a_meaning_is_left_out_with_a_note() -> None:
     """Ours: the parameter stays, so that it can be given."""
     given = {
-        "properties": {"a": ["x"], "b": "everything", "c": {"type": "file"}, "d": 5, "e": {"enum": []}},
+        "properties": {
+            "a": ["x"],
+            "b": "everything",
+            "c": {"type": "file"},
+            "d": 5,
+            "e": {"enum": []},
+            "f": {"type": ["string", 3]},
+        },
         "required": {"a": 1},
         "description": ["d"],
         "anyOf": [],
@@ -87,13 +94,14 @@ def test_a_keyword_without_a_meaning_is_left_out_with_a_note() -> None:
     }
 
     assert repaired(given) == (
-        {"properties": {name: {} for name in "abcde"}, "oneOf": [{"required": ["a"]}]},
+        {"properties": {name: {} for name in "abcdef"}, "oneOf": [{"required": ["a"]}]},
         [
             'it.properties.a is not a schema but ["x"], and is read as that of any value',
             'it.properties.b is not a schema but "everything", and is read as that of any value',
             'it.properties.c.type is "file", not a type of JSON, and is left out',
             "it.properties.d is not a schema but 5, and is read as that of any value",
             "it.properties.e.enum is [], not a list of values, and is left out",
+            'it.properties.f.type is ["string", 3], not a type of JSON, and is left out',
             'it.required is {"a": 1}, not a list of names, and is left out',
             'it.description is ["d"], not a text, and is left out',
             "it.anyOf is [], not a list of schemas, and is left out",

@@ -144,6 +144,7 @@ def test_parameters_of_a_union_at_the_root_become_optional() -> None:
         "$defs": {},
     }
     assert note.startswith("inputSchema has oneOf and not at its root, which is left out")
+    assert "required" not in parameters({"anyOf": [union[0], {"properties": {"app": app}}]})[0]
     defined = {"A": {"type": "object", "properties": {"app": app}, "required": ["app"]}}
     referred = {"$ref": "#/$defs/A", "$defs": defined}
     assert parameters(referred)[0] == {

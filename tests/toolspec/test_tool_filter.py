@@ -6,6 +6,7 @@ from gaia_mcp.toolspec.tool_filter import (
     ToolFilter,
     can_meet,
     claims_to_only_read,
+    hints_in_words,
     is_in_scope,
     is_match,
     is_pattern,
@@ -156,6 +157,21 @@ def test_only_a_hint_of_true_claims_read_only() -> None:
         for annotations, claims in cases
         if (found := claims_to_only_read(annotations)) is not claims
     ]
+
+    assert not wrong
+
+
+def test_a_hint_is_shown_in_one_word() -> None:
+    """Ours: neither word is what a tool does without hints."""
+    cases = [
+        ({"readOnlyHint": True, "destructiveHint": True}, ["read-only"]),
+        ({"readOnlyHint": False, "destructiveHint": True}, ["destructive"]),
+        ({"destructiveHint": False}, []),
+        ({"destructiveHint": 1}, []),
+        ({}, []),
+    ]
+
+    wrong = [(annotations, found) for annotations, words in cases if (found := hints_in_words(annotations)) != words]
 
     assert not wrong
 

@@ -14,8 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.toolspec import validation as invalid_arguments
+from gaia_mcp.toolspec.cost import UNBOUNDED
 from gaia_mcp.toolspec.validation import (
     ExternalReferenceError,
+    InvalidArgumentsError,
     SchemaError,
     ValidationError,
     as_text,
@@ -265,6 +267,20 @@ class TestValidationErrors:
         wrong = [value for value in cases if [each.keyword for each in validation_errors(schema, value)] != ["json"]]
 
         assert not wrong
+        assert [value for value in cases if schema_of(as_text(schema)).is_valid(value)] == []
+
+    def test_half_of_a_surrogate_pair_in_a_value_is_validated_as_it_is_sent(self) -> None:
+        """Unicode: it is sent as U+FFFD, in keys too."""
+        schema = {"properties": {"\ufffd": {"maxLength": 1}}, "additionalProperties": False}
+
+        for value, is_valid in (({"\ud800": "\udfff"}, True), ({"\ud800": "\udfffx"}, False)):
+            assert schema_of(as_text(schema)).is_valid(value) is is_valid
+            assert (validation_errors(schema, value) == []) is is_valid
+
+    def test_the_cost_of_a_schema_is_that_of_its_text(self) -> None:
+        """B-5: what is too much work is not begun."""
+        assert schema_of('{"$ref": "#"}').cost.units({}, 1) == UNBOUNDED
+        assert schema_of('{"type": "object"}').cost.units({}, 1) < UNBOUNDED
 
     def test_unusual_numbers_are_checked_without_an_exception(self) -> None:
         """Ours: an infinity is no JSON number, an integer of any length is."""
@@ -448,6 +464,14 @@ OPEN = {key: value for key, value in CLOSED.items() if key != "additionalPropert
 
 def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:
     return invalid_arguments.problems_in(schema_of(as_text(schema)).errors(arguments), schema, arguments)
+
+
+def test_invalid_arguments_are_an_error_with_all_problems() -> None:
+    """Ours: each is a detail of the report."""
+    error = InvalidArgumentsError(["when: 'x' is not a date", "'to' is missing"])
+
+    assert str(error) == "when: 'x' is not a date; 'to' is missing"
+    assert error.problems == ("when: 'x' is not a date", "'to' is missing")
 
 
 def test_a_report_has_the_documented_wording() -> None:

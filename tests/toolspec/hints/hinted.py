@@ -7,6 +7,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
+from pydantic import BaseModel, Field
+
 from gaia_mcp.toolspec.hints import Reader
 from gaia_mcp.toolspec.hints.kinds import Definitions
 
@@ -92,6 +94,19 @@ class Partial(TypedDict, total=False):
 class Pair(NamedTuple):
     left: int
     right: Colour = Colour.RED
+
+
+class Address(BaseModel):
+    """Where somebody lives."""
+
+    street: str = Field(description="With the number.")
+    zip: str | None = None
+
+
+class Person(BaseModel):
+    name: str = Field(min_length=1)
+    addresses: list[Address] = []
+    friends: list[Person] = []
 
 
 def schema_of(hint: Any, *, for_output: bool = False) -> dict[str, Any]:

@@ -16,8 +16,39 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
 from gaia_mcp.core.content import as_json_value
-from gaia_mcp.toolspec.hints.kinds import ConversionError, Definitions, duration, text_kind
-from tests.toolspec.hints.hinted import Circle, Colour, Movie, Pair, Point, Square, converted
+from gaia_mcp.toolspec.hints import Reader
+from gaia_mcp.toolspec.hints.kinds import (
+    ABSENT,
+    REQUIRED,
+    Alias,
+    Choice,
+    ConversionError,
+    DecimalText,
+    Definitions,
+    Items,
+    Kind,
+    Map,
+    Row,
+    Scalar,
+    Text,
+    Union,
+    duration,
+    member,
+    text_kind,
+)
+from tests.toolspec.hints import hinted
+from tests.toolspec.hints.hinted import (
+    Circle,
+    Colour,
+    Movie,
+    Pair,
+    Person,
+    Point,
+    Positive,
+    Square,
+    converted,
+    schema_of,
+)
 
 
 def error_of(hint: Any, value: Any) -> str | None:
@@ -53,6 +84,7 @@ def test_a_value_is_converted_to_the_nearest_type() -> None:
         (Annotated[float, "f"] | int, 2, 2),
         (Any, {"a": [1]}, {"a": [1]}),
         (frozenset[int], [1, 1], frozenset({1})),
+        (tuple[int, Colour], [1, "red"], (1, Colour.RED)),
     ]
 
     wrong = [
@@ -279,3 +311,121 @@ def test_a_type_that_is_not_text_has_no_text_kind() -> None:
     assert text_kind(int) is None
     with pytest.raises(ValueError, match="'1 day' is not a duration"):
         duration("1 day")
+
+
+def schema_of_kind(kind: Any) -> dict[str, Any]:
+    definitions = Definitions()
+    return definitions.complete(kind.schema(definitions))
+
+
+def test_two_types_of_one_name_are_two_definitions() -> None:
+    """Ours, also between a dataclass and a model of pydantic."""
+
+    @dataclasses.dataclass
+    class Address:
+        planet: str
+
+    other = dataclasses.make_dataclass("Address", [("moon", str)])
+
+    schema = schema_of(tuple[Address, Address, Person, hinted.Address, other, other])
+
+    first, _, person, last, another, _ = schema["prefixItems"]
+    assert schema["$defs"][another["$ref"].rpartition("/")[2]]["properties"] == {"moon": {"type": "string"}}
+    assert schema["$defs"][first["$ref"].rpartition("/")[2]]["properties"] == {"planet": {"type": "string"}}
+    street = {"type": "string", "description": "With the number.", "title": "Street"}
+    assert last["properties"]["street"] == street
+    known = schema["$defs"][person["$ref"].rpartition("/")[2]]["properties"]["addresses"]["items"]
+    assert known["properties"]["street"] == street
+
+
+def test_the_default_none_allows_null() -> None:
+    """Ours: `limit: int = None` is often written, and models often send null."""
+    of_int = member(Reader().read(int), None, {"description": "d"})
+    of_optional = member(Reader().read(int | None), None, {})
+
+    assert schema_of_kind(of_int.kind) == {
+        "anyOf": [{"type": "integer"}, {"type": "null"}], "description": "d", "default": None
+    }  # fmt: skip
+    assert schema_of_kind(of_optional.kind) == {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
+    assert not of_int.is_required
+
+
+def test_a_default_is_shown_as_json_where_that_is_possible() -> None:
+    """Ours: what cannot be shown is used all the same."""
+    when = Reader().read(datetime.date)
+
+    assert schema_of_kind(member(when, datetime.date(2026, 1, 2), {}).kind)["default"] == "2026-01-02"
+    for default in (object(), ABSENT):
+        optional = member(when, default, {})
+        assert "default" not in schema_of_kind(optional.kind)
+        assert not optional.is_required
+    assert member(when, REQUIRED, {}).is_required
+
+
+def test_an_output_schema_uses_serialization_aliases() -> None:
+    """Ours: a model may be written in another form than it is read."""
+
+    class Renamed(BaseModel):
+        value: int = Field(validation_alias="in", serialization_alias="out")
+
+    assert list(schema_of(Renamed)["properties"]) == ["in"]
+    assert list(schema_of(Renamed, for_output=True)["properties"]) == ["out"]
+
+
+def test_a_dataclass_may_refuse_its_values() -> None:
+    """Ours: with the place."""
+    with pytest.raises(ValueError, match=r"value\[1\]: -1 is not positive"):
+        converted(list[Positive], [{"number": 1}, {"number": -1}])
+
+
+def test_a_kind_has_a_schema() -> None:
+    """JSON Schema 2020-12."""
+    text, integer, number = Scalar(str), Scalar(int), Scalar(float)
+    cases = [
+        (Kind(), {}),
+        (Items(text, list), {"type": "array", "items": {"type": "string"}}),
+        (Items(text, set), {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+        (
+            Row([text, integer], Pair, ["a", "b"], optional=1),
+            {
+                "type": "array",
+                "prefixItems": [{"type": "string", "title": "a"}, {"type": "integer", "title": "b"}],
+                "minItems": 1,
+                "maxItems": 2,
+            },
+        ),
+        (Row([], tuple), {"type": "array", "minItems": 0, "maxItems": 0}),
+        (Map(text, Kind()), {"type": "object", "additionalProperties": True}),
+        (
+            Map(Choice(["a", "b"]), integer),
+            {
+                "type": "object",
+                "additionalProperties": {"type": "integer"},
+                "propertyNames": {"enum": ["a", "b"], "type": "string"},
+            },
+        ),
+        (Union([integer, text]), {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (Union([integer, number]), {"type": "number"}),
+        (Choice(["a", 1]), {"enum": ["a", 1]}),
+        (Choice(["a"], "Kind", "What it is."), {"enum": ["a"], "type": "string", "description": "What it is."}),
+        (Text("a date", {"format": "date"}, str), {"type": "string", "format": "date"}),
+        (
+            DecimalText(decimal.Decimal),
+            {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[+-]?(\d+\.?\d*|\.\d+)$"}]},
+        ),
+    ]
+
+    wrong = [(schema, found) for kind, schema in cases if (found := schema_of_kind(kind)) != schema]
+
+    assert not wrong
+
+
+def test_an_alias_may_contain_itself() -> None:
+    """Ours: `type Json = …` is often written."""
+    alias = Alias("Json")
+    alias.kind = Union([Scalar(float), Scalar(int), Items(alias, list)])
+
+    parts = [{"type": "number"}, {"type": "array", "items": {"$ref": "#/$defs/Json"}}]
+    assert schema_of_kind(alias) == {"anyOf": parts, "$defs": {"Json": {"anyOf": parts}}}
+    assert alias.convert([[1, 2.5]], "value") == [[1, 2.5]]
+    assert alias.distance([[1]]) == 0
