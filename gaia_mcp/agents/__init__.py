@@ -10,7 +10,7 @@ import importlib.util
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -177,21 +177,20 @@ def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
     return module
 
 
-def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
+def _make(target: str, factory: Any, keywords: dict[str, Any], attempts: Sequence[dict[str, Any]] = _QUIET) -> Any:
     from gaia_mcp.importing import failure_in_words
 
-    for quiet in _QUIET:
-        try:
-            return factory(**{**quiet, **keywords})
-        except TypeError as cause:
-            if quiet and _is_about_call(cause, quiet):
-                continue
+    quiet, *others = attempts
+    try:
+        return factory(**{**quiet, **keywords})
+    except TypeError as cause:
+        if not others or not _is_about_call(cause, quiet):
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-arguments") from cause
-        except ConfigFileError as cause:  # Its message names the file and the problem.
-            raise AgentError(target, f"cannot be configured: {cause}", hint="correct the file") from cause
-        except (Exception, SystemExit) as cause:
-            raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
-    raise AssertionError("the last attempt returns or raises")
+    except ConfigFileError as cause:  # Its message names the file and the problem.
+        raise AgentError(target, f"cannot be configured: {cause}", hint="correct the file") from cause
+    except (Exception, SystemExit) as cause:
+        raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
+    return _make(target, factory, keywords, others)
 
 
 def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
@@ -202,19 +201,30 @@ def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
     return refused or in_our_frame or "takes exactly one argument" in str(error)
 
 
-def watch(folder: Path, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:
+def watch(
+    folder: Path,
+    reload: Callable[[], None],
+    on_error: Callable[[MCPError], object],
+    pause: Callable[[float], object] = time.sleep,
+) -> None:
     """Watch the Python files in `folder` in a separate thread, and call `reload` whenever they change.
 
     If a version cannot be loaded, `on_error` is called with the error, and the previous version stays in service.
+    `pause` waits for a number of seconds; once it returns true, as `Event.wait` may, the thread ends.
     """
     # Before the first request is answered, which may already change a file.
     seen = _snapshot(folder)
-    threading.Thread(target=_watch, args=(folder, seen, reload, on_error), name="reload", daemon=True).start()
+    threading.Thread(target=_watch, args=(folder, seen, reload, on_error, pause), name="reload", daemon=True).start()
 
 
-def _watch(folder: Path, seen: _Files, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:
-    while True:
-        time.sleep(POLL_SECONDS)
+def _watch(
+    folder: Path,
+    seen: _Files,
+    reload: Callable[[], None],
+    on_error: Callable[[MCPError], object],
+    pause: Callable[[float], object],
+) -> None:
+    while not pause(POLL_SECONDS):
         now = _snapshot(folder)
         if now == seen:
             continue

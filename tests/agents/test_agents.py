@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.agents import built_in, load_agent, source_folder
+from gaia_mcp.agents import built_in, load_agent, source_folder, watch
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.core.errors import AgentError
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -390,7 +392,45 @@ def test_a_failed_constructor_is_an_agent_error(write: Write, text: str) -> None
     assert "no model" in str(_problem("refusing.py:Agent"))
 
 
+def test_a_configuration_file_that_the_agent_rejects_is_named(write: Write) -> None:
+    """Ours: the file is what the user corrects."""
+    imports = "from pathlib import Path\nfrom gaia_mcp.core.errors import ConfigFileError\n"
+    write("configured.py", f"{imports}{AGENT}    def __init__(self): raise ConfigFileError(Path('x'), 'is empty')\n")
+
+    problem = _problem("configured.py:Agent")
+
+    assert str(problem).endswith("cannot be configured: x: is empty")
+    assert problem.hint == "correct the file"
+
+
 # Reading anew.
+
+
+def test_an_agent_is_reloaded_whenever_a_file_changes(tmp_path: Path) -> None:
+    """Ours: a version that cannot be loaded is reported, whatever its code raises, and the next one is loaded."""
+    (tmp_path / "deleted.py").symlink_to("nowhere")
+    failures: Iterator[BaseException | None] = iter([None, AgentError("x", "is broken"), SystemExit("leaves"), None])
+    changes = iter(["", "a = 1", "a = 22", "", "a = 333", "a = 4444"])
+    happened: list[str] = []
+    ended = threading.Event()
+
+    def reload() -> None:
+        if (failure := next(failures)) is not None:
+            raise failure
+        happened.append("reloaded")
+
+    def pause(seconds: float) -> bool:
+        if (text := next(changes, None)) is None:
+            ended.set()
+        elif text:
+            (tmp_path / "agent.py").write_text(text)
+        return text is None
+
+    watch(tmp_path, reload, lambda error: happened.append(error.message), pause)
+
+    assert ended.wait(PATIENCE_SECONDS)
+    broken, leaves = "agent 'x' is broken", "the changed agent cannot be served: SystemExit: leaves"
+    assert happened == ["reloaded", broken, leaves, "reloaded"]
 
 
 def test_the_source_folder_is_found_without_an_import(write: Write, tmp_path: Path) -> None:

@@ -83,9 +83,11 @@ def test_a_second_construction_has_no_effect(registry: dict[str, Any]) -> None:
 
 def test_the_system_prompt_has_its_text_the_tools_and_the_answer_format() -> None:
     """GAIA: composed when it is first read."""
+    response_format = Agent(silent_mode=True).system_prompt
     agent = quiet()
 
     assert agent.system_prompt.startswith("You add numbers.")
+    assert agent.system_prompt.endswith(f"\n\n{response_format}")
     assert "- add(a: integer, b?: integer): Add two numbers." in agent.system_prompt
     assert '{"answer": ' in agent.system_prompt
 

@@ -177,3 +177,5 @@ def test_a_streamed_text_is_printed_by_lines(capsys: pytest.CaptureFixture[str])
     console.print_streaming_text("", end_of_stream=True)
 
     assert (capsys.readouterr().out, console.get_streaming_buffer()) == ("five\n", "")
+    console.print_streaming_text("six\n", end_of_stream=True)
+    assert (capsys.readouterr().out, console.get_streaming_buffer()) == ("six\n", "")

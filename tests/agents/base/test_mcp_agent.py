@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
+from gaia_mcp import prompt, resource, tool
 from gaia_mcp.agents.base import MCPAgent
 from gaia_mcp.server.provider import Change
 
@@ -18,6 +20,34 @@ class Shouting(MCPAgent):
         if tool_name != "shout":
             raise ValueError(f"Unknown tool: {tool_name}")
         return {"result": arguments["text"].upper()}
+
+
+class Notes(MCPAgent):
+    """Marked methods of each kind, one of which is named like a method of its base."""
+
+    @tool(scopes=["notes:read"])
+    def kind(self) -> str:
+        return type(self).__name__
+
+    @tool
+    def opened(self, connection: type[int]) -> str:
+        return "a tool"
+
+    @prompt
+    def summarise(self) -> str:
+        return "summary"
+
+    @resource("notes://all")
+    def everything(self) -> str:
+        return "milk"
+
+    @resource("notes://{number}")
+    def note(self, number: int, style: type[int]) -> str:
+        return "bread"
+
+    @resource("notes://first/{word}")
+    def word(self, word: str) -> str:
+        return word
 
 
 def test_the_class_has_the_documented_import_paths() -> None:
@@ -144,3 +174,95 @@ def test_an_overridden_method_declares_a_changing_list() -> None:
     assert Shouting().get_mcp_changing_lists() == []
     assert Templates().get_mcp_changing_lists() == ["resources"]
     assert Both().get_mcp_changing_lists() == ["prompts", "resources"]
+
+
+class Written(Notes):
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": "extra"}, *super().get_mcp_tool_definitions()]
+
+    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+        if tool_name == "extra":
+            return "more"
+        return super().execute_mcp_tool(tool_name, arguments)
+
+
+def test_overridden_methods_take_precedence_over_marked_ones() -> None:
+    """GAIA's documents: they describe and run the tools; here they may use the marked methods."""
+    agent = Written()
+
+    assert [one["name"] for one in agent.get_mcp_tool_definitions()] == ["extra", "kind"]
+    assert agent.execute_mcp_tool("extra", {}) == "more"
+    assert agent.execute_mcp_tool("kind", {}) == "Written"
+
+
+def test_overridden_methods_may_call_the_base_class() -> None:
+    """Ours: an agent that writes both methods itself may pass on to them."""
+
+    class Passing(MCPAgent):
+        @tool
+        def own(self) -> str:
+            return "own"
+
+        def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+            return super().get_mcp_tool_definitions()
+
+        def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+            return super().execute_mcp_tool(tool_name, arguments)
+
+    assert [one["name"] for one in Passing().get_mcp_tool_definitions()] == ["own"]
+    assert Passing().execute_mcp_tool("own", {}) == "own"
+
+
+def test_an_agent_with_marked_methods_is_not_abstract() -> None:
+    """Ours: an agent with marked methods is complete, one with neither is not."""
+    assert not inspect.isabstract(Notes)
+
+    class Nothing(MCPAgent):
+        pass
+
+    assert inspect.isabstract(Nothing)
+
+
+def test_marked_methods_are_described_to_the_agents_own_program() -> None:
+    """Ours: whoever changes a definition changes a copy; a method whose hints have no schema is a problem."""
+    agent = Notes()
+
+    for definitions in (
+        agent.get_mcp_tool_definitions,
+        agent.get_mcp_prompts,
+        agent.get_mcp_resources,
+        agent.get_mcp_resource_templates,
+    ):
+        definitions()[0]["name"] = "changed"
+    agent.get_mcp_tool_definitions()[0]["inputSchema"].clear()
+
+    (kind,) = agent.get_mcp_tool_definitions()
+    assert (kind["name"], kind["inputSchema"]["type"]) == ("kind", "object")
+    assert [one["name"] for one in agent.get_mcp_prompts()] == ["summarise"]
+    assert [one["uri"] for one in agent.get_mcp_resources()] == ["notes://all"]
+    assert [one["name"] for one in agent.get_mcp_resource_templates()] == ["word"]
+    assert [problem.partition(" ")[0] for problem in agent.get_mcp_tool_problems()] == [
+        "Notes.opened(connection):",
+        "Notes.note(style):",
+    ]
+    assert agent.get_mcp_tool_scopes() == {"kind": ("notes:read",)}
+    with pytest.raises(ValueError, match="Unknown tool: opened"):
+        agent.execute_mcp_tool("opened", {})
+
+
+def test_a_server_opens_and_closes_its_agent() -> None:
+    """Ours: a tool of the same name is not called."""
+    happened: list[str] = []
+
+    class Opened(Shouting):
+        def opened(self) -> None:
+            happened.append("opened")
+
+        def closed(self) -> None:
+            happened.append("closed")
+
+    for agent in (Opened(), Notes(), Shouting()):
+        agent.begin_mcp()
+        agent.end_mcp()
+
+    assert happened == ["opened", "closed"]

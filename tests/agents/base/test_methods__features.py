@@ -255,17 +255,6 @@ def test_the_capabilities_are_those_of_the_marked_methods(client: MCPClient) -> 
     assert {"tools", "prompts", "resources", "completions"} <= set(client.peer.capabilities)
 
 
-def test_definitions_of_marked_methods_are_returned_as_copies() -> None:
-    """Ours: for the author's own program; they are copies."""
-    agent = Notes()
-
-    agent.get_mcp_prompts()[0]["name"] = "changed"
-
-    assert [one["name"] for one in agent.get_mcp_prompts()] == ["summarise", "chat"]
-    assert [one["uri"] for one in agent.get_mcp_resources()] == ["notes://all"]
-    assert [one["name"] for one in agent.get_mcp_resource_templates()] == ["note", "word"]
-
-
 class Mixed(Notes):
     """Has methods of GAIA's documents as well."""
 

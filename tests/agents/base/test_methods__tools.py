@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import socket
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -254,50 +253,6 @@ def test_a_subclass_has_the_tools_of_its_bases() -> None:
     assert len(Notes().get_mcp_tool_definitions()) == 8
 
 
-class Written(Notes):
-    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
-        return [{"name": "extra"}, *super().get_mcp_tool_definitions()]
-
-    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        if tool_name == "extra":
-            return "more"
-        return super().execute_mcp_tool(tool_name, arguments)
-
-
-def test_overridden_methods_take_precedence_over_marked_ones() -> None:
-    """GAIA's documents: they describe and run the tools; here they may use the marked methods."""
-    agent = Written()
-
-    assert [one["name"] for one in agent.get_mcp_tool_definitions()][:2] == ["extra", "add"]
-    assert agent.execute_mcp_tool("extra", {}) == "more"
-    assert agent.execute_mcp_tool("kind", {}) == "Written"
-
-
-def test_overridden_methods_may_call_the_base_class() -> None:
-    """Ours: an agent that writes both methods itself may pass on to them."""
-
-    class Passing(MCPAgent):
-        @tool
-        def own(self) -> str:
-            return "own"
-
-        def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
-            return super().get_mcp_tool_definitions()
-
-        def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-            return super().execute_mcp_tool(tool_name, arguments)
-
-    assert [one["name"] for one in Passing().get_mcp_tool_definitions()] == ["own"]
-    assert Passing().execute_mcp_tool("own", {}) == "own"
-
-
-def test_definitions_are_copies() -> None:
-    """Ours: who changes one does not change the agent."""
-    Notes().get_mcp_tool_definitions()[0]["inputSchema"].clear()
-
-    assert definition(Notes, "add")["inputSchema"]
-
-
 class Broken(MCPAgent):
     @tool
     def fine(self) -> str:
@@ -472,29 +427,6 @@ def test_a_type_nested_in_the_class_is_resolved() -> None:
 
     assert Agent().get_mcp_tool_problems() == []
     assert Agent().execute_mcp_tool("run", {"inner": {"number": 1}}) == Agent.Inner(1)
-
-
-def test_only_functions_can_be_marked_as_tools() -> None:
-    """Ours: at once, where it is written."""
-    with pytest.raises(TypeError, match="write @tool\\(name=…\\) to name a tool"):
-        tool("name")  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="is for methods and functions"):
-        tool(property(lambda self: 1))  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="a tool cannot be named 'two words'"):
-
-        class Named(MCPAgent):
-            @tool(name="two words")
-            def run(self) -> None: ...
-
-
-def test_an_agent_with_marked_methods_is_not_abstract() -> None:
-    """Ours: an agent with marked methods is complete, one with neither is not."""
-    assert not inspect.isabstract(Notes)
-
-    class Nothing(MCPAgent):
-        pass
-
-    assert inspect.isabstract(Nothing)
 
 
 def test_task_support_is_part_of_a_tool_definition() -> None:

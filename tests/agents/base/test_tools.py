@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.agents.base import _TOOL_REGISTRY, tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.base.tools import get_tool_display_name, marks_of
+from gaia_mcp.agents.base.tools import get_tool_display_name, marks_of, read_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,14 +104,14 @@ def test_parameters_without_a_name_are_left_out() -> None:
 
 
 def test_annotations_that_cannot_even_be_evaluated_are_unknown() -> None:
-    """Ours: an attribute that a module does not have, or text that is no Python."""
+    """Ours: an attribute that a module does not have, text that is no Python, or a value that is no type."""
 
-    def odd(a: Any, b: Any) -> None:
+    def odd(a: Any, b: Any, c: Any) -> None:
         pass
 
-    odd.__annotations__ = {"a": "Literal.nope", "b": "a file"}
+    odd.__annotations__ = {"a": "Literal.nope", "b": "a file", "c": [int]}
 
-    assert [found["type"] for found in parameters_of(odd).values()] == ["unknown", "unknown"]
+    assert [found["type"] for found in parameters_of(odd).values()] == ["unknown", "unknown", "unknown"]
 
 
 def test_a_tool_has_a_display_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,3 +167,34 @@ def test_a_tool_may_or_must_run_as_a_task() -> None:
         class Other:
             @tool(task="always")  # type: ignore[call-overload]
             def work(self) -> None: ...
+
+
+def test_only_functions_can_be_marked_as_tools() -> None:
+    """Ours: at once, where it is written."""
+    with pytest.raises(TypeError, match="write @tool\\(name=…\\) to name a tool"):
+        tool("name")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="is for methods and functions"):
+        tool(property(lambda self: 1))  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="a tool cannot be named 'two words'"):
+
+        class Named(MCPAgent):
+            @tool(name="two words")
+            def run(self) -> None: ...
+
+
+def test_a_class_is_read_once_and_each_subclass_anew() -> None:
+    """Ours: reading hints takes time, and a subclass has other methods."""
+    read: list[type] = []
+
+    class Base:
+        pass
+
+    class Sub(Base):
+        pass
+
+    def name_of(kind: type) -> str:
+        read.append(kind)
+        return kind.__name__
+
+    assert [read_once(kind, "_name", name_of) for kind in (Base, Sub, Base, Sub)] == ["Base", "Sub", "Base", "Sub"]
+    assert read == [Base, Sub]
