@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.config.command import Command, expanded
+from gaia_mcp.config.command import Command, expanded, references_in
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from tests.protocol_support import steady
 
@@ -191,6 +191,12 @@ def test_a_variable_that_is_not_set_is_an_error_that_names_it() -> None:
         expanded("--token=${MY_TOKEN}", {}, server="fs", field="args")
     assert (caught.value.server, caught.value.variable) == ("fs", "MY_TOKEN")
     assert "args" in caught.value.message
+
+
+def test_the_references_in_a_text_are_listed_in_order() -> None:
+    """Ours: an error names the variables that a value was made of."""
+    assert references_in("${B} $C ${A:-x}/${B}") == ["B", "A", "B"]
+    assert references_in("$A") == []
 
 
 @steady

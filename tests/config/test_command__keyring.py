@@ -9,7 +9,6 @@ import pytest
 
 from gaia_mcp.config.command import Command, secret_from_keyring
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.errors import EntryError
 
 if TYPE_CHECKING:
@@ -54,16 +53,6 @@ def test_a_secret_is_fetched_when_the_entry_is_used() -> None:
     assert secret_from_keyring("gh", "TOKEN", "gaia.connections:github:TOKEN") == "s3cret"
     config = {"command": "npx", "env": {"TOKEN": {"$keyring": "gaia.connections:github:TOKEN"}}}
     assert read_entry("gh", config).resolved({}).target == Command("npx", None, {"TOKEN": "s3cret"})
-
-
-@pytest.mark.usefixtures("keyring")
-def test_a_header_may_be_a_secret_of_the_keyring() -> None:
-    """Ours: as in `env`; the reference is shown, since it is no secret."""
-    reference = {"$keyring": "gaia.connections:github:TOKEN"}
-    entry = read_entry("gh", {"url": "https://host", "headers": {"X-Api-Key": reference}})
-
-    assert entry.masked()["headers"] == {"X-Api-Key": reference}
-    assert entry.resolved({}).target == Remote("https://host", {"X-Api-Key": "s3cret"})
 
 
 @pytest.mark.usefixtures("keyring")

@@ -6,13 +6,14 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.served import ORDER_VARIABLE, Served, own_program, take_order
+from gaia_mcp.config.served import MAX_DEPTH, ORDER_VARIABLE, Served, drop_secrets, own_program, read_served, take_order
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from gaia_mcp.importing import MAX_SOURCE_BYTES
 
@@ -72,6 +73,104 @@ def test_variables_are_expanded_in_all_members_when_they_are_used(
         with pytest.raises(VariableUnsetError) as caught:
             command_of({**missing, "cwd": None}, project)
         assert caught.value.field == field
+
+
+def test_a_secret_of_the_settings_is_read_from_the_keyring_when_it_is_used(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: as everywhere in an entry."""
+    # In place of the package, which the system may not have.
+    keyring = SimpleNamespace(get_password=lambda service, account: f"{service} {account}", errors=None)
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    settings = {"auth": {"key": {"$keyring": "gaia.connections:x"}}}
+
+    command = command_of({"handler": "x_handler.py", "settings": settings}, project)
+
+    assert order_of(command)["settings"] == {"auth": {"key": "gaia.connections x"}}
+    with pytest.raises(EntryError, match=r"auth\.key refers to a keyring service other than"):
+        command_of({"handler": "x_handler.py", "settings": {"auth": {"key": {"$keyring": "login:x"}}}}, project)
+
+
+def test_code_learns_of_the_file_that_is_used_alone(tmp_path: Path) -> None:
+    """Ours: an agent that reads a file of servers reads this one, unless its entry names another. Other code learns
+    only of a file whose format is not ours, and none of a pipe, which cannot be read twice.
+    """
+    json_file, project = tmp_path / "servers.json", tmp_path / "prototype.yaml"
+    cases: list[tuple[Served, Path, dict[str, Any]]] = [
+        (Served("agent", "agents"), json_file, {"settings": {"config": str(json_file)}}),
+        (Served("agent", "agents", order={"settings": {"config": "x"}}), json_file, {"settings": {"config": "x"}}),
+        (Served("agent", "agents"), Path("/dev/fd/63"), {}),
+        (Served("handler", "x.py"), project, {"project": str(project)}),
+        (Served("agent", "demo"), project, {"project": str(project)}),
+        (Served("handler", "x.py"), json_file, {}),
+    ]
+
+    wrong = []
+    for code, file, expected in cases:
+        found = json.loads(code.in_file(file).order_variable("x")[ORDER_VARIABLE])
+        if found != {"kind": code.transport, "name": "x", **expected}:
+            wrong.append((code, file, found))
+
+    assert not wrong
+
+
+def test_the_files_and_folders_of_the_code_are_found_without_loading_it() -> None:
+    """Ours: they are approved with the file of a project. A built-in agent has none."""
+    environ = {"WHERE": "lib", "HOME": "/home/ada"}
+    cases: list[tuple[Served, list[str], list[str]]] = [
+        (Served("handler", "${WHERE}/x.py:X", "/p"), ["/p/lib/x.py"], ["/p/lib"]),
+        (Served("handler", "x.py", "/p", env={"PYTHONPATH": "a::/b"}, cwd="c"), ["/p/x.py"], ["/p", "/p/c/a", "/b"]),
+        (Served("agent", "pkg.notes:A", "/p", cwd="c"), ["/p/c/pkg/notes.py", "/p/c/pkg/notes/__init__.py"], ["/p/c"]),
+        (Served("agent", "notes:A", cwd="c"), ["/w/c/notes.py", "/w/c/notes/__init__.py"], ["/w/c"]),
+        (Served("agent", "demo", "/p"), [], []),
+        (Served("handler", "${NONE}/x.py", "/p"), ["${NONE}/x.py"], []),
+    ]
+
+    wrong = [
+        (code, found)
+        for code, files, folders in cases
+        if (found := code.source_files("x", environ, Path("/w"))) != (files, folders)
+    ]
+
+    assert not wrong
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """An object in an object in an object."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_an_invalid_member_of_served_code_is_named() -> None:
+    """Ours: the member, so that it can be found in the file."""
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("agent", {"handler": "b"}, "'agent' and 'handler'"),
+        ("handler", {"agent": "b"}, "'handler' and 'agent'"),
+        ("handler", {"max_retries": -1}, "'max_retries'"),
+        ("handler", {"max_retries": True}, "'max_retries'"),
+        ("handler", {"max_retries": 1.5}, "'max_retries'"),
+        ("handler", {"max_retries": "2"}, "'max_retries'"),
+        ("handler", {"max_result_bytes": 0}, "'max_result_bytes'"),
+        ("handler", {"max_result_bytes": "8k"}, "'max_result_bytes'"),
+        ("agent", {"max_result_bytes": 1e4}, "'max_result_bytes'"),
+        ("handler", {"settings": []}, "'settings'"),
+        ("handler", {"settings": "url=x"}, "'settings'"),
+        ("handler", {"settings": nested(MAX_DEPTH + 1)}, "'settings'"),
+    ]
+
+    wrong = []
+    for kind, members, named in cases:
+        try:
+            read_served("cost", kind, {kind: "x.py", **members}, None, {})
+        except EntryError as error:
+            if not (error.server == "cost" and named in error.message):
+                wrong.append((kind, members, error))
+        else:
+            wrong.append((kind, members, None))
+
+    assert not wrong
 
 
 def test_a_folder_named_like_a_variable_is_not_expanded(tmp_path: Path) -> None:
@@ -183,6 +282,7 @@ def test_served_code_is_shown_without_secrets() -> None:
         "source": "/p/s.json",
     }
     assert entry.described() == "\\x1b[2Jx.py"
+    assert Served("agent", "demo").masked() == {"agent": "demo"}
 
 
 def test_the_summary_for_a_lock_file_is_the_same_on_every_machine(
@@ -219,6 +319,13 @@ def test_a_child_removes_its_settings_from_the_environment() -> None:
             wrong.append((text, found, environ))
 
     assert not wrong
+
+
+def test_the_secrets_of_the_server_itself_are_removed_from_the_environment() -> None:
+    """Ours: code that it loads, and programs that this code starts, must not have its token."""
+    environ = {"GAIA_MCP_TOKEN": "t0ken", "GAIA_MCP_STATE_KEYS": "k", "A": "b"}
+    drop_secrets(environ)
+    assert environ == {"A": "b"}
 
 
 def test_this_program_is_started_by_its_script_or_by_its_interpreter(

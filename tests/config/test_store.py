@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.config.entries import read_entry, servers_in
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, revoke
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
@@ -84,11 +84,14 @@ class TestServers:
         once.add(read_entry("c", ENTRY))
         assert once.names() == ["b", "c"]
 
-    def test_the_servers_of_a_document_are_a_copy(self, path: Path) -> None:
-        """Ours: a change of one must not change the other."""
-        document: dict[str, Any] = {"mcpServers": {"a": {}}}
-        servers_in(document, path)["b"] = {}
-        assert document == {"mcpServers": {"a": {}}}
+    def test_a_command_that_needs_no_server_can_do_without_an_unreadable_file(self, tmp_path: Path) -> None:
+        """Ours: a server that is typed on the command line can be used all the same."""
+        for name in ("servers.json", "prototype.yaml"):
+            (tmp_path / name).write_text("[")
+            store = ConfigStore(tmp_path / name)
+            assert (store.unread().names(), store.unread().path) == ([], tmp_path / name)
+            with pytest.raises(ConfigFileError):
+                store.names()
 
 
 class TestEntry:
@@ -120,6 +123,10 @@ class TestEntry:
             with pytest.raises(EntryError) as caught:
                 store.entry(name)
             assert caught.value.server == name
+        entries = store.entries()
+        assert list(entries) == ["bad", "worse", "good"]
+        assert entries["good"] == store.entry("good")
+        assert [error.server for error in entries.values() if isinstance(error, EntryError)] == ["bad", "worse"]
 
 
 class TestChanging:
@@ -206,6 +213,19 @@ class TestChanging:
         with pytest.raises(ServerUnknownError):
             store.remove(["a"])
         assert not store.path.exists()
+
+    def test_servers_are_disabled_and_enabled_all_or_none(self, store: ConfigStore, path: Path) -> None:
+        """Ours: an enabled server needs no such member, and an invalid entry is left to its author."""
+        path.write_text(json.dumps({"mcpServers": {"a": ENTRY, "b": {"disabled": False, **ENTRY}, "bad": {}}}))
+        disabled = {**ENTRY, "disabled": True}
+
+        store.set_disabled(["a", "b"], disabled=True)
+        assert store.servers() == {"a": disabled, "b": disabled, "bad": {}}
+        with pytest.raises(EntryError):
+            store.set_disabled(["a", "bad"], disabled=False)
+        store.set_disabled(["b"], disabled=False)
+
+        assert store.servers() == {"a": disabled, "b": ENTRY, "bad": {}}
 
     def test_an_invalid_file_is_never_overwritten(self, store: ConfigStore, path: Path) -> None:
         """Ours: it may hold servers that a person wants back."""
@@ -297,6 +317,45 @@ class TestChanging:
         assert [writer.returncode for writer in writers] == [0] * 4
         assert sorted(ConfigStore(path).names()) == sorted(f"w{one}-{two}" for one in range(4) for two in range(5))
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["links", "servers.json"]
+
+
+class TestOwnFormat:
+    """A file whose name says that it has the format of a system, here az prototype's."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        path = tmp_path / "prototype.yaml"
+        path.write_text("mcp:\n  servers:\n  - name: a\n    command: x\n")
+        return path
+
+    def test_its_servers_are_read_and_changed_in_that_format(self, store: ConfigStore, path: Path) -> None:
+        """Ours: for all commands alike. Its other members are not ours to read."""
+        store.add(read_entry("b", {"command": "uvx"}))
+
+        assert path.read_text() == "mcp:\n  servers:\n  - name: a\n    command: x\n  - name: b\n    command: uvx\n"
+        assert store.servers() == {"a": {"command": "x"}, "b": {"command": "uvx"}}
+        assert store.section("mcp") == {}
+        with pytest.raises(ServerUnknownError):
+            store.remove(["a", "c"])
+        assert store.names() == ["a", "b"]
+
+    def test_json_in_it_is_still_read(self, store: ConfigStore, path: Path) -> None:
+        """Ours: it worked before, since JSON is YAML too."""
+        path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+        assert store.in_own_format() is None
+        assert store.names() == ["a"]
+        store.set_disabled(["a"], disabled=True)
+        assert store.servers() == {"a": {"command": "x", "disabled": True}}
+
+    def test_a_file_with_its_secrets_that_others_may_read_is_named(self, store: ConfigStore, path: Path) -> None:
+        """Ours: a command warns of it. A JSON file has none beside it."""
+        secrets = path.with_name("prototype.secrets.yaml")
+        secrets.write_text("")
+        secrets.chmod(0o644)
+        assert store.exposed_secrets() == secrets
+        secrets.chmod(0o600)
+        assert store.exposed_secrets() is None
+        assert ConfigStore(path.with_suffix(".json")).exposed_secrets() is None
 
 
 @pytest.mark.parametrize("name", ["fs", "a.b@c-d_e"])
@@ -441,6 +500,27 @@ class TestLocate:
         assert store.names() == ["mine", "fs", "db"]
         assert (store.entry("fs").described(), store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
         assert (store.entry("mine").described(), store.entry("mine").source) == ("m", user)
+        file = project / "mcp_servers.json"
+        assert [store.source_of(name) for name in ("mine", "fs", "db", "new")] == [user, file, file, user]
+        assert store.names_by_file() == (["mine", "fs"], ["fs", "db"])
+
+    def test_other_members_of_the_files_are_merged_as_the_servers_are(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Ours: each with its file, which an error about it names."""
+        file = project / "mcp_servers.json"
+        user.write_text('{"agents": {"mine": 1, "both": 1}}')
+        file.write_text('{"agents": {"both": 2, "theirs": 2}}')
+        store = ConfigStore.locate(environ=environ, cwd=project)
+        assert store.section("agents") == {"mine": (1, user), "both": (1, user)}
+
+        store = self.approved(project, environ)
+        assert store.section("agents") == {"mine": (1, user), "both": (2, file), "theirs": (2, file)}
+        assert store.section("other") == {}
+        user.write_text('{"agents": []}')
+        with pytest.raises(ConfigFileError, match="'agents' is not an object") as caught:
+            store.section("agents")
+        assert caught.value.path == user
 
     def test_a_changed_project_file_is_no_longer_approved(
         self, user: Path, project: Path, environ: dict[str, str]

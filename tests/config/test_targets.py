@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 ENVIRON = {"TOKEN": "t", "BASE": "https://host", "DIR": "/d"}
 
 
+@pytest.fixture
+def keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of the package, which the system may not have."""
+    package = SimpleNamespace(get_password=lambda service, account: f"{service} {account}", errors=None)
+    monkeypatch.setitem(sys.modules, "keyring", package)
+
+
 @pytest.mark.parametrize(
     ("target", "ready"),
     [
@@ -79,6 +86,16 @@ def test_a_header_with_an_empty_token_is_left_out() -> None:
     found = Remote("https://host", headers).resolved("x", {"EMPTY": ""})
 
     assert found.headers == {"X-Flag": "", "X-Scheme": "Bearer"}
+
+
+@pytest.mark.usefixtures("keyring")
+def test_a_header_may_be_a_secret_of_the_keyring() -> None:
+    """Ours: as in `env`; the reference is shown, since it is not a secret."""
+    reference = {"$keyring": "gaia.connections:x"}
+    remote = Remote("https://host", {"X-Api-Key": reference})
+
+    assert remote.masked()["headers"] == {"X-Api-Key": reference}
+    assert remote.resolved("x", {}) == Remote("https://host", {"X-Api-Key": "gaia.connections x"})
 
 
 def test_a_url_that_expands_to_a_file_url_is_refused() -> None:
@@ -218,11 +235,9 @@ def test_a_member_that_is_not_read_is_found() -> None:
     assert [unknown_members(entry) for entry in ({}, {"oauth": False}, {"auth": {"x": 1}})] == [[], [], []]
 
 
-def test_secrets_are_read_from_variables_and_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("keyring")
+def test_secrets_are_read_from_variables_and_the_keyring() -> None:
     """Ours: as everywhere in an entry."""
-    # In place of the package, which the system may not have.
-    keyring = SimpleNamespace(get_password=lambda service, account: f"{service} {account}", errors=None)
-    monkeypatch.setitem(sys.modules, "keyring", keyring)
     held = {"clientId": "${ID}", "clientSecret": {"$keyring": "gaia.connections:x"}, "scopes": ["a"], "callbackPort": 7}
 
     assert read_oauth("web", {"oauth": held}).resolved("web", {"ID": "CID"}) == {

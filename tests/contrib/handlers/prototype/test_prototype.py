@@ -185,14 +185,6 @@ class TestReading:
         store.path.unlink()
         assert store.servers() == {}
 
-    def test_json_in_a_file_of_this_kind_is_still_read(self, store: ConfigStore) -> None:
-        """Ours: it worked before, since JSON is YAML too."""
-        store.path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
-        assert store.in_own_format() is None
-        assert store.names() == ["a"]
-        store.set_disabled(["a"], disabled=True)
-        assert store.servers() == {"a": {"command": "x", "disabled": True}}
-
     def test_a_byte_order_mark_and_windows_line_ends_are_preserved(self, store: ConfigStore) -> None:
         """Ours: both survive a change."""
         store.path.write_bytes(b"\xef\xbb\xbf" + MAIN.replace("\n", "\r\n").encode())
