@@ -1,10 +1,36 @@
-"""Which processes are left."""
+"""Which processes are left, and what this one may do."""
 
 from __future__ import annotations
 
 import math
 import os
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Of a person who runs no other program.
+PERSON, GROUP_OF_PERSON = 4321, 1234
+
+
+@contextmanager
+def as_a_person() -> Iterator[None]:
+    """Without the rights of the administrator, where it is the administrator who runs the tests."""
+    if os.getuid() != 0:
+        yield
+        return
+    groups, group = os.getgroups(), os.getgid()
+    os.setgroups([])
+    os.setresgid(GROUP_OF_PERSON, GROUP_OF_PERSON, group)
+    os.setresuid(PERSON, PERSON, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+        os.setresgid(group, group, group)
+        os.setgroups(groups)
 
 
 def living_with(words: str) -> list[str]:

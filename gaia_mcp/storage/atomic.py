@@ -68,7 +68,7 @@ def snapshot_of(path: Path) -> Snapshot:
 
 
 @contextlib.contextmanager
-def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+def locked(path: Path, seconds: float = LOCK_SECONDS, *, system: str = os.name) -> Iterator[None]:
     """Hold the lock for writing `path`: a lock on its folder, which leaves no file behind. For a symlink it is the
     folder of its target.
 
@@ -79,7 +79,7 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as cause:
         raise ConfigFileError(path, f"its folder cannot be made: {cause.strerror}") from cause
-    if os.name == "nt":
+    if system == "nt":
         with _locked_on_windows(path, seconds):
             yield
         return
@@ -96,7 +96,7 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         os.close(handle)
 
 
-def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
+def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int, *, system: str = os.name) -> None:
     """Atomically replace the file of the snapshot `before` with `data`, with `mode` and its old owner. The caller holds
     the lock, so existing temporary files belong to killed writers, and are removed.
 
@@ -112,7 +112,8 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
                 hint = "nothing was written; do it again"
                 raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
             temporary.replace(target)
-        _sync_folder(target.parent)
+        if system != "nt":  # Windows cannot sync a folder; its rename is durable by itself.
+            _sync_folder(target.parent)
     except OSError as cause:
         raise ConfigFileError(
             path, f"cannot be written: {cause.strerror}", hint="check its permissions and the disk"
@@ -173,8 +174,6 @@ def owned_alike(temporary: Path, target: Path, mode: int) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return  # Windows cannot sync a folder; its rename is durable by itself.
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -65,10 +65,9 @@ def put_new_file(path: Path, data: bytes) -> None:
         with _written_beside(path, data) as temporary:
             try:
                 path.hardlink_to(temporary)
-            except FileExistsError:
-                raise
             except OSError:
-                # A file system without hard links: the name is created first, then its content is replaced.
+                # A file system without hard links: the name is created first, then its content is replaced. Fails
+                # again if the name exists by now.
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE))
                 temporary.replace(path)
 

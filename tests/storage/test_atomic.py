@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, locked, read_bytes, snapshot_of, write_bytes
+from tests.processes import PERSON, as_a_person
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -90,23 +93,17 @@ def test_a_file_keeps_its_owner(path: Path) -> None:
     assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (*owner, 0o640)
 
 
-@pytest.mark.story
 def test_group_rights_are_dropped_if_the_group_cannot_be_preserved() -> None:
     """Ours: here as a person who is not in the file's group. Without rights there is only the one group."""
-    program = (
-        "import os\nimport tempfile\nfrom pathlib import Path\n"
-        "from gaia_mcp.storage.atomic import snapshot_of, write_bytes\n"
-        "if os.getuid() == 0:\n    os.setgroups([])\n    os.setgid(1234)\n    os.setuid(4321)\n"
-        "write_bytes(Path('x'), snapshot_of(Path('x')), b'new', 0o664)\n"
-    )
     is_root = os.getuid() == 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"
         path.write_bytes(b"old")
         if is_root:
             path.parent.chmod(0o777)
-            os.chown(path, 4321, 0)
-        subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
+            os.chown(path, PERSON, 0)
+        with as_a_person():
+            write_bytes(path, snapshot_of(path), b"new", 0o664)
         assert (path.read_bytes(), mode_of(path)) == (b"new", 0o604 if is_root else 0o664)
 
 
@@ -155,6 +152,55 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigFileError, match="folder cannot be made") as caught, locked(path):
         raise AssertionError("not reached")
     assert caught.value.path == path
+
+
+def test_a_folder_that_cannot_be_read_or_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: such as one of another person, or one of a file system without locks."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o300)
+        with pytest.raises(ConfigFileError, match="folder cannot be opened"), as_a_person(), locked(Path(folder, "x")):
+            raise AssertionError("not reached")
+
+    def without_locks(handle: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)  # The system itself.
+    with pytest.raises(ConfigFileError, match="folder cannot be locked: No locks available"), locked(path):
+        raise AssertionError("not reached")
+
+
+def test_on_windows_a_file_is_locked_beside_the_one_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a folder can be neither locked nor synced there, since it cannot be opened. The file stays."""
+    held: set[int] = set()
+
+    def locking(file: int, kind: str, count: int) -> None:
+        number = os.fstat(file).st_ino
+        if kind == "unlock":
+            held.remove(number)
+        elif number in held:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        else:
+            held.add(number)
+
+    # In place of the module, which no other system has.
+    windows = SimpleNamespace(LK_NBLCK="lock", LK_UNLCK="unlock", locking=locking)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "servers.json")
+        path.parent.chmod(0o333)
+        with as_a_person():
+            for _ in range(2):
+                with locked(path, system="nt"):
+                    write_bytes(path, snapshot_of(path), b"new", 0o600, system="nt")
+                    with (
+                        pytest.raises(ConfigFileError, match=r"was locked for 0\.05 s"),
+                        locked(path, 0.05, system="nt"),
+                    ):
+                        raise AssertionError("not reached")
+        path.parent.chmod(0o700)
+        assert path.read_bytes() == b"new"
+        assert {entry.name for entry in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
 
 
 def test_waiting_for_a_lock_times_out(path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.storage.output_files import AuditFile, append_to_file, put_file, put_new_file
+from tests.processes import as_a_person
 from tests.protocol_support import check_each, check_rows
 
 if TYPE_CHECKING:
@@ -148,29 +150,37 @@ def test_dev_fd_writes_to_the_open_file(path: Path) -> None:
     assert path.read_bytes() == b"data"
 
 
-@pytest.mark.story
-@pytest.mark.skipif(os.getuid() != 0, reason="only the administrator can become another person")
-def test_a_file_in_a_read_only_folder_is_overwritten(tmp_path: Path) -> None:
+def test_a_file_in_a_read_only_folder_is_overwritten() -> None:
     """Ours: there is no room for another beside it. One that is read-only is left."""
-    program = (
-        "import os, sys\nfrom pathlib import Path\nfrom gaia_mcp.storage.output_files import put_file\n"
-        "os.chdir(sys.argv[1])\nos.setgroups([])\nos.setgid(1234)\nos.setuid(4321)\n"
-        "put_file(Path('open'), b'new')\n"
-        "for name in ('closed', 'missing'):\n"
-        "    try:\n        put_file(Path(name), b'new')\n"
-        "    except PermissionError:\n        pass\n"
-        "    else:\n        raise AssertionError(name)\n"
-    )
-    (tmp_path / "open").write_bytes(b"old and long")
-    (tmp_path / "open").chmod(0o666)
-    (tmp_path / "closed").write_bytes(b"old")
-    tmp_path.chmod(0o755)
-    for above in tmp_path.parents:
-        if above.stat().st_uid == os.getuid() and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o111)
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
-    assert (tmp_path / "open").read_bytes() == b"new"
-    assert (tmp_path / "closed").read_bytes() == b"old"
+    with tempfile.TemporaryDirectory() as folder:
+        taken, closed = Path(folder, "open"), Path(folder, "closed")
+        for path, mode in ((taken, 0o666), (closed, 0o444)):
+            path.write_bytes(b"old and long")
+            path.chmod(mode)
+        Path(folder).chmod(0o555)
+
+        with as_a_person():
+            put_file(taken, b"new")
+            for path in (closed, Path(folder, "missing")):
+                with pytest.raises(PermissionError):
+                    put_file(path, b"new")
+
+        assert (taken.read_bytes(), closed.read_bytes()) == (b"new", b"old and long")
+
+
+def test_a_new_file_needs_no_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: some file systems have none; there too a name that exists is left."""
+
+    def without_links(*paths: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", without_links)  # The system itself.
+    put_new_file(path, b"data")
+    with pytest.raises(FileExistsError):
+        put_new_file(path, b"other")
+
+    assert path.read_bytes() == b"data"
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_temporary_files_of_a_killed_writer_are_removed(path: Path) -> None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.core.names import UNSAVED_MARK
 from gaia_mcp.protocol.pagination import Freshness
-from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
+from gaia_mcp.storage import KEPT_SERVERS
+from gaia_mcp.storage.server_cache import ERA_SECONDS, MAX_BYTES, SEEN_SECONDS, ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.protocol_support import check_each, check_rows
 
@@ -285,6 +287,26 @@ def test_a_value_nested_too_deeply_is_not_saved(tmp_path: Path) -> None:
     ServerCache(tmp_path, SERVER).keep_seen([{"name": "deep", "inputSchema": deep}])
 
     assert ServerCache(tmp_path, SERVER).seen() is None
+
+
+def test_a_value_too_large_to_be_read_is_not_saved(tmp_path: Path) -> None:
+    """Ours: the last one that can be read stays."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_seen(TOOLS)
+    cache.keep_seen([{"name": "x" * MAX_BYTES}])
+
+    assert cache.seen() == TOOLS
+    assert len(list((tmp_path / "tools").iterdir())) == 1
+
+
+def test_the_caches_of_unsaved_servers_are_limited(tmp_path: Path) -> None:
+    """Ours: a script that types another command each time does not fill the disk."""
+    servers = [Known("saved"), *(Known(f"{UNSAVED_MARK}{number}") for number in range(KEPT_SERVERS + 1))]
+    for age, server in enumerate(servers):
+        ServerCache(tmp_path, server).keep_era("handshake")
+        os.utime(tmp_path / "era" / f"{server.key}.json", (age, age))
+
+    assert [server for server in servers if ServerCache(tmp_path, server).era() is None] == [Known(f"{UNSAVED_MARK}0")]
 
 
 def test_a_folder_that_cannot_be_created_is_not_an_error(tmp_path: Path) -> None:
