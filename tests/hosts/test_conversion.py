@@ -105,6 +105,12 @@ def test_the_entries_of_every_host_are_read() -> None:
         ("opencode", {"type": "remote", "url": "https://h"}, {"url": "https://h"}),
         ("copilot-cli", {"type": "local", "command": "x", "tools": ["*"]}, {"command": "x", "args": []}),
         ("mcporter", {"baseUrl": "https://h"}, {"url": "https://h"}),
+        # Ours.
+        (
+            "claude-code",
+            {"command": "x", "args": [], "stages": ["build"], "agents": []},
+            {"command": "x", "args": [], "stages": ["build"], "agents": []},
+        ),
     ]
 
     wrong = [
@@ -312,6 +318,15 @@ def test_an_entry_is_exported_in_the_form_of_each_host() -> None:
     assert not wrong
 
 
+def test_inherit_has_a_remark_on_export_and_is_imported_again() -> None:
+    """Ours: each host decides by itself what a server inherits."""
+    new, remarks = entry_for("n", {**STDIO, "inherit": True}, HOSTS["gemini"].dialect)
+
+    assert new == STDIO
+    assert remarks == ["it inherits all variables here; the host decides which of them it gets there"]
+    assert entry_from({**STDIO, "inherit": True}, HOSTS["claude-code"].dialect) == ({**STDIO, "inherit": True}, [])
+
+
 def test_an_exported_entry_is_imported_unchanged() -> None:
     """Ours: there and back again. OpenCode alone has one word for both ways of HTTP."""
 
@@ -458,6 +473,15 @@ def test_members_of_the_host_survive_a_replacement() -> None:
     theirs, _ = entry_for("n", STDIO, HOSTS["copilot-cli"].dialect, old=old)
     assert theirs == {"type": "local", **STDIO, "tools": ["one"], "alwaysAllow": ["x"]}
     assert entry_for("n", STDIO, HOSTS["cursor"].dialect, old="rubbish")[0] == STDIO
+
+
+def test_a_filter_is_replaced_with_the_rest_of_an_entry() -> None:
+    """Ours: one that stayed behind would be neither the old entry nor the new one."""
+    old = {**STDIO, "enabled_tools": ["read"], "disabled_tools": ["write"], "required": True}
+
+    new, _ = entry_for("n", {**STDIO, "includeTools": ["list"]}, HOSTS["codex"].dialect, old=old)
+
+    assert new == {**STDIO, "enabled_tools": ["list"], "required": True}
 
 
 def test_members_that_our_entry_does_not_set_stay_unchanged() -> None:

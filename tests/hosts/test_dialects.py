@@ -21,8 +21,10 @@ from gaia_mcp.hosts.dialects import (
     SHELL,
     Notation,
     NotCarriedError,
+    ToolKeys,
     UntranslatableError,
     choice_by_names,
+    folded_setting,
     has_patterns,
     to_ours,
     to_theirs,
@@ -142,28 +144,21 @@ def test_patterns_are_replaced_by_the_names_that_they_match() -> None:
     assert not has_patterns({**COMMAND, "includeTools": ["read"], "excludeTools": None})
 
 
+def test_a_host_with_a_key_for_tools_can_filter_them() -> None:
+    """Ours: for the others no pattern is replaced by names."""
+    assert [keys.is_known for keys in (ToolKeys("a"), ToolKeys("", "b"), ToolKeys())] == [True, True, False]
+
+
+def test_a_setting_of_an_authorization_is_known_in_any_spelling() -> None:
+    """Ours: each host has its own."""
+    assert {folded_setting(name) for name in ("clientId", "client_id", "CLIENT_ID")} == {"clientid"}
+    assert folded_setting("scopes") == folded_setting("scope") == "scope"
+
+
 def test_a_filter_that_has_no_counterpart_is_refused() -> None:
     """Ours: an empty list means all tools to Goose."""
     with pytest.raises(NotCarriedError, match="excludes all tools"):
         entry_for("s", {**COMMAND, "includeTools": []}, HOSTS["goose"].dialect)
-
-
-def test_a_filter_is_replaced_with_the_rest_of_an_entry() -> None:
-    """Ours: one that stayed behind would be neither the old entry nor the new one."""
-    old = {**COMMAND, "enabled_tools": ["read"], "disabled_tools": ["write"], "required": True}
-
-    new, _ = entry_for("s", {**COMMAND, "includeTools": ["list"]}, HOSTS["codex"].dialect, old=old)
-
-    assert new == {**COMMAND, "enabled_tools": ["list"], "required": True}
-
-
-def test_inherit_has_a_remark_on_export_and_is_imported_again() -> None:
-    """Ours: each host decides by itself what a server inherits."""
-    new, remarks = entry_for("s", {**COMMAND, "inherit": True}, HOSTS["gemini"].dialect)
-
-    assert new == COMMAND
-    assert remarks == ["it inherits all variables here; the host decides which of them it gets there"]
-    assert entry_from({**COMMAND, "inherit": True}, HOSTS["claude-code"].dialect) == ({**COMMAND, "inherit": True}, [])
 
 
 def test_a_reference_in_any_notation_is_translated_into_ours() -> None:

@@ -21,6 +21,9 @@ def test_a_secret_is_masked_anywhere_in_an_entry() -> None:
         ({"url": f"https://me:{SECRET}@example.com/mcp"}, {"url": "https://****@example.com/mcp"}),
         ({"apiKey": SECRET, "timeout": 5, "note": "plain"}, {"apiKey": "****", "timeout": 5, "note": "plain"}),
         ({"env_http_headers": {"X-Key": "KEY_NAME"}}, {"env_http_headers": {"X-Key": "KEY_NAME"}}),
+        ({"settings": {"auth": {"user": "ada"}, "retries": 5}}, {"settings": {"auth": {"user": "****"}, "retries": 5}}),
+        ({"headers": {"pin": 123456, "verbose": True}}, {"headers": {"pin": "****", "verbose": True}}),
+        ({"tools": ["a", {"api_key": SECRET}, 5]}, {"tools": ["a", {"api_key": "****"}, 5]}),
     ]
 
     wrong = [(entry, found) for entry, expected in cases if (found := masked_entry(entry)) != expected]
@@ -52,9 +55,11 @@ def test_plain_secrets_are_listed_by_their_place() -> None:
         "args": ["--token", SECRET],
         "env": {"TOKEN": SECRET, "OTHER": "${TOKEN}", "LEVEL": "debug"},
         "headers": {"Authorization": f"Bearer {SECRET}"},
+        "settings": {"api_key": SECRET, "token": "${TOKEN}", "level": "debug"},
+        "timeout": 5,
     }
 
-    assert plain_secrets(entry) == ["args", "env TOKEN", "header Authorization"]
+    assert plain_secrets(entry) == ["args", "env TOKEN", "header Authorization", "settings api_key"]
     assert plain_secrets({"env": {"TOKEN": "${env:TOKEN}"}}, THEIRS) == []
 
 
