@@ -50,13 +50,8 @@ def test_a_package_is_run_by_the_program_of_its_registry() -> None:
     """server.json: npx, uvx, dnx and docker."""
     cases = [
         (package("npm", "@a/b", "1.2.3"), "npx -y @a/b@1.2.3"),
-        (package("npm", "b", "1.2.3-rc.1"), "npx -y b@1.2.3-rc.1"),
         (package("npm", "b", runtimeHint="bunx"), "bunx -y b@1.0.0"),
-        # Arguments for another program would mean something else to this one.
-        (package("npm", "b", runtimeHint="node", runtimeArguments=_positional("--inspect")), "npx -y b@1.0.0"),
-        (package("npm", "b", runtimeArguments=_positional("-y", "-q")), "npx -y -q b@1.0.0"),
         (package("pypi", "mcp-b[x]", "2.0"), "uvx mcp-b[x]==2.0"),
-        (package("pypi", "b", runtimeArguments=_positional("--python", "3.12")), "uvx --python 3.12 b==1.0.0"),
         (
             package(
                 "pypi",
@@ -66,22 +61,10 @@ def test_a_package_is_run_by_the_program_of_its_registry() -> None:
             ),
             "uvx --from b[mcp]==1.0.0 b-mcp",
         ),
-        (
-            package("pypi", "b", runtimeArguments=_positional("--from"), packageArguments=_positional("b-mcp")),
-            "uvx --from b==1.0.0 b-mcp",
-        ),
         (package("nuget", "A.B", packageArguments=_positional("mcp", "start")), "dnx --yes A.B@1.0.0 -- mcp start"),
         (package("nuget", "A.B"), "dnx --yes A.B@1.0.0"),
         (package("oci", "docker.example/a/b", "1.0"), "docker run -i --rm docker.example/a/b:1.0"),
         (package("oci", "a/b:3", "1.0", runtimeHint="podman"), "podman run -i --rm a/b:3"),
-        (
-            package("oci", "a/b", runtimeArguments=_positional("run", "-i", "--name", "run", "--network=none")),
-            "docker run -i --rm --name run --network=none a/b:1.0.0",
-        ),
-        (
-            package("oci", "a/b", runtimeArguments=_positional("--mount", "type=volume,dst=/data", "-e", "MODE=x")),
-            "docker run -i --rm --mount type=volume,dst=/data -e MODE=x a/b:1.0.0",
-        ),
         # Many write down the whole line that their users type.
         (
             package(
@@ -99,10 +82,6 @@ def test_a_package_is_run_by_the_program_of_its_registry() -> None:
             "docker run -i --rm -e KEY -e MODE ghcr.io/a/b:0.7.0 stdio",
         ),
         (
-            package("oci", "docker.io/a/b:2@sha256:" + "0" * 64, "", runtimeArguments=_positional("a/b:2")),
-            "docker run -i --rm docker.io/a/b:2@sha256:" + "0" * 64,
-        ),
-        (
             package(
                 "npm",
                 "@a/b",
@@ -111,38 +90,6 @@ def test_a_package_is_run_by_the_program_of_its_registry() -> None:
             ),
             "npx -y @a/b@1.2.3",
         ),
-        (
-            package("npm", "b", "1.2.0", runtimeArguments=_positional("--yes", "b@1.1", "--stdio")),
-            "npx -y --yes b@1.2.0 --stdio",
-        ),
-        (
-            package("pypi", "a-b", "2", runtimeArguments=_positional("A_b[x]@1"), packageArguments=_positional("mcp")),
-            "uvx a-b[x]==2 mcp",
-        ),
-        (
-            package(
-                "pypi",
-                "b",
-                runtimeArguments=_positional("--from", "b", "b-mcp", "--log"),
-                packageArguments=_positional("x"),
-            ),
-            "uvx --from b==1.0.0 b-mcp --log x",
-        ),
-        (
-            package("pypi", "semahash", runtimeArguments=_positional("--from", "semahash[mcp]", "sema", "mcp")),
-            "uvx --from semahash[mcp]==1.0.0 sema mcp",
-        ),
-        (
-            package("pypi", "b", runtimeArguments=_positional("--from", "b", "b", "--log")),
-            "uvx --from b==1.0.0 b --log",
-        ),
-        # A package without a program of that name has a subcommand of that name.
-        (
-            package("pypi", "train", runtimeArguments=_positional("--from"), packageArguments=_positional("mcp")),
-            "uvx --from train==1.0.0 train mcp",
-        ),
-        (package("pypi", "b", runtimeArguments=_positional("--from", "b")), "uvx --from b==1.0.0 b"),
-        (package("nuget", "A.B", runtimeArguments=_positional("a.b@1", "mcp")), "dnx --yes A.B@1.0.0 -- mcp"),
         # An option that is not for this program is optional, as all are that are not required.
         (package("npm", "b", runtimeArguments=_flags("--verbose")), "npx -y b@1.0.0"),
         (package("oci", "a/b", runtimeArguments=_flags("--network", "-i")), "docker run -i --rm a/b:1.0.0"),
@@ -189,6 +136,7 @@ def test_arguments_and_variables_are_filled_in() -> None:
         ],
         "env": {"KEY": "${KEY}", "MODE": "y"},
     }
+    assert _entry(held, {"folder": "x", "KEY": "y"})["env"] == {"KEY": "y", "MODE": "x"}
     with pytest.raises(InputError) as caught:
         _entry(held, {"folder": "x"})
     assert caught.value.name == "KEY"
@@ -251,64 +199,13 @@ def test_a_document_cannot_run_anything_else() -> None:
     """Ours: it was written by a stranger."""
     cases = [
         (package("npm", "--call=x"), "'--call=x' is not the name of a package of npm"),
-        (package("npm", "-c", ""), "'-c' is not the name of a package of npm"),
-        (package("npm", "git+https://x/y"), "'git+https://x/y' is not the name of a package of npm"),
-        (package("pypi", "b @ file:///x"), "'b @ file:///x' is not the name of a package of pypi"),
-        (package("npm", "b", "1 --call x"), "'1 --call x' is not one version of a package of npm"),
         (
             package("npm", "b", runtimeArguments=_positional("-c", "x")),
             "it gives npx '-c', which could make it do anything",
         ),
         (
-            package("npm", "b", runtimeArguments=_positional("other")),
-            "it gives npx 'other', which could make it do anything",
-        ),
-        (
-            package("npm", "b", runtimeArguments=_positional("b[x]")),
-            "it gives npx 'b[x]', which could make it do anything",
-        ),
-        (
-            package("pypi", "b", runtimeArguments=_positional("serve"), packageArguments=_positional("--mcp")),
-            "it gives uvx 'serve', which could make it do anything",
-        ),
-        (
             package("oci", "a/b", runtimeArguments=[*_flags("-v"), *_positional("/:/host", "a/b")]),
             "it gives the container a folder or a volume of this machine: '/:/host'",
-        ),
-        (package("npm", "b", runtimeArguments=_positional("-q=1")), "it gives npx '-q' with the value '1'"),
-        (package("pypi", "b", runtimeArguments=_positional("--python")), "it gives uvx '--python' with the value ''"),
-        (
-            package("pypi", "b", runtimeArguments=_positional("-p", "/tmp/x")),
-            "it gives uvx '-p' with the value '/tmp/x'",
-        ),
-        (
-            package("pypi", "b", runtimeArguments=_positional("--from", "evil")),
-            "it has uvx take its program from 'evil', which is not the package",
-        ),
-        (
-            package("pypi", "b", runtimeArguments=_positional("--from", "b==0.1")),
-            "it has uvx take its program from 'b==0.1', which is not the version '1.0.0'",
-        ),
-        (
-            package(
-                "pypi",
-                "b",
-                runtimeArguments=_positional("--from", "b"),
-                packageArguments=_positional("--index-url", "https://x", "b"),
-            ),
-            "it gives uvx '--index-url', which could make it do anything",
-        ),
-        (
-            package("oci", "a/b", runtimeArguments=_positional("--privileged")),
-            "it gives docker '--privileged', which could make it do anything",
-        ),
-        (
-            package("oci", "a/b", runtimeArguments=_positional("-v", "/:/host")),
-            "it gives the container a folder or a volume of this machine: '/:/host'",
-        ),
-        (
-            package("oci", "a/b", runtimeArguments=_positional("--mount=type=bind,source=~/.ssh,dst=/s")),
-            "it gives the container a folder or a volume of this machine: 'type=bind,source=~/.ssh,dst=/s'",
         ),
         (
             package("npm", "b", packageArguments=[{"type": "named", "name": "--k=${HOME}", "value": "x"}]),
@@ -337,66 +234,11 @@ def test_a_document_cannot_run_anything_else() -> None:
     assert not wrong
 
 
-def test_a_document_names_one_version_of_its_package() -> None:
-    """Schema of 2025-12-11: neither none, nor the newest, nor a range. To npm, a word is a tag that moves."""
-    cases = [("npm", version) for version in ("", "latest", "next", "1", "1.2", "1.x", "^1.2.3", "1.2.3 - 2")]
-    cases += [("pypi", version) for version in ("", "latest", "1.*", ">=1")]
-    cases += [("nuget", version) for version in ("", "latest", "[1,2)")] + [("oci", ""), ("oci", "latest")]
-
-    wrong = [(kind, version) for kind, version in cases if "version" not in str(error_of(package(kind, "b", version)))]
-
-    assert not wrong
-    assert error_of(package("npm", "b", "")) == "it names no version of 'b'"
-
-
-def test_a_document_cannot_have_uvx_run_a_program_of_the_system() -> None:
-    """Ours: uvx runs any program on PATH that the package does not have itself."""
-    shell = package(
-        "pypi",
-        "mcp-server-time",
-        runtimeArguments=_positional("--from", "mcp-server-time", "sh"),
-        packageArguments=_positional("-c", "touch it"),
-    )
-    time = package("pypi", "mcp-server-time", runtimeArguments=_positional("--from", "mcp-server-time", "time", "sh"))
-    named_after_a_shell = package("pypi", "sh", packageArguments=_positional("-c", "touch it"))
-    node = package("npm", "node", "22.0.0", packageArguments=_positional("-e", "1"))
-
-    assert error_of(shell) == "it has uvx run 'sh', which is not a program of 'mcp-server-time'"
-    assert error_of(time) == "it has uvx run 'time', which is not a program of 'mcp-server-time'"
-    assert error_of(named_after_a_shell) == "it gives arguments to 'sh', which could make it do anything"
-    assert error_of(node) == "it gives arguments to 'node', which could make it do anything"
-
-
 def test_a_program_that_runs_its_arguments_gets_those_of_the_user() -> None:
     """Ours: the user decides what a proxy for another server starts."""
     command = {"type": "positional", "valueHint": "command", "isRequired": True}
 
     assert _line(package("pypi", "mcp-proxy", packageArguments=[command]), {"command": "x"}) == "uvx mcp-proxy==1.0.0 x"
-
-
-def test_a_container_gets_nothing_of_this_machine_that_the_document_chooses() -> None:
-    """Ours: it would reach the services, the data or the identity of something else."""
-    cases = [
-        ("--network=host", "it gives docker '--network' with the value 'host'"),
-        ("--network=container:db", "it gives docker '--network' with the value 'container:db'"),
-        ("--network=backend", "it gives docker '--network' with the value 'backend'"),
-        ("-v=data:/data", "it gives the container a folder or a volume of this machine: 'data:/data'"),
-        ("--env=GITHUB_*", "it gives docker '--env' with the value 'GITHUB_*'"),
-        *(
-            (f"-e={name}{value}", f"it sets {name} for the container, which only the user may set")
-            for name in ("HTTPS_PROXY", "https_proxy", "SSH_AUTH_SOCK", "HOME", "XDG_CONFIG_HOME", "PYTHONPATH",
-                         "NODE_PATH")
-            for value in ("", "=x")
-        ),
-    ]  # fmt: skip
-
-    wrong = [
-        (word, found)
-        for word, problem in cases
-        if (found := error_of(package("oci", "a/b", runtimeArguments=_positional(word)))) != problem
-    ]
-
-    assert not wrong
 
 
 def test_a_document_sets_no_variable_of_the_program() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gaia_mcp.catalog.registry import MAX_RESPONSE_BYTES, Registry
+from gaia_mcp.catalog.registry import MAX_PAGES, MAX_RESPONSE_BYTES, Registry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import CatalogError, DeadlineError, RegistryError, RegistryUnknownError
 from tests.registry_support import ServedRegistry, document, served_registry
@@ -144,6 +144,16 @@ def test_pages_that_repeat_end_a_search(served: ServedRegistry) -> None:
     with _opened(served.url) as registry:
         assert [found.name for found in registry.search(["time"])] == ["io.github.a/time"]
     assert len(served.asked) == 2
+
+
+def test_a_search_reads_a_limited_number_of_pages(served: ServedRegistry) -> None:
+    """Ours: the pages of a registry may have no end. A search with more matches has to be narrowed down."""
+    served.page_servers = 1
+    served.documents = [document(f"io.github.a/time{number}") for number in range(MAX_PAGES + 1)]
+
+    with _opened(served.url) as registry:
+        assert len(list(registry.search(["time"]))) == MAX_PAGES
+    assert len(served.asked) == MAX_PAGES
 
 
 def test_a_registry_may_lie_below_a_path(served: ServedRegistry) -> None:
