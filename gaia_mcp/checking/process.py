@@ -160,10 +160,10 @@ def _printed(question: str, deadline: Deadline) -> str:
 
 def _printed_until_killed(worker: subprocess.Popen[str]) -> str:
     worker.kill()
-    if worker.stdin is not None:
-        with suppress(BrokenPipeError):
-            worker.stdin.close()
-        worker.stdin = None  # Otherwise it would be written to again.
+    assert worker.stdin is not None  # noqa: S101 (a pipe was asked for)
+    with suppress(BrokenPipeError):
+        worker.stdin.close()
+    worker.stdin = None  # Otherwise it would be written to again.
     return worker.communicate()[0]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import select
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from multiprocessing.spawn import get_executable, set_executable
@@ -13,7 +16,7 @@ import pytest
 from gaia_mcp.checking import process
 from gaia_mcp.checking.process import check_apart, errors_apart
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.toolspec.validation import SchemaCostError
+from gaia_mcp.toolspec.validation import ExternalReferenceError, SchemaCostError, SchemaError
 from tests.processes import processor_seconds, workers
 from tests.schema_support import twice
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
@@ -32,6 +35,48 @@ def test_the_worker_finds_the_same_validation_errors() -> None:
     assert [tuple(error) for error in found] == [("", '{"é":1180591620717411303424} is not of type "string"', "type")]
     assert errors_apart('{"type": "object"}', {"é": float("1e300")}, None, seconds=ENOUGH_SECONDS) == []
     check_apart("{}", None, seconds=ENOUGH_SECONDS)
+
+
+def test_a_worker_prints_whether_the_value_is_valid_before_its_errors() -> None:
+    """Ours: finding them takes longer, and what comes too late is cut off."""
+    question = json.dumps({"schema": '{"type": "string"}', "value": 5}) + "\n"
+    command = [sys.executable, "-c", f"from {process.__name__} import work; work()", str(ENOUGH_SECONDS)]
+
+    done = subprocess.run(command, input=question, capture_output=True, encoding="ascii", check=True)
+
+    valid, errors = map(json.loads, done.stdout.splitlines())
+    assert valid == {"fits": False}
+    assert errors == {"errors": [["", '5 is not of type "string"', "type"]]}
+    assert list(process._answers({"schema": "{}", "value": 5})) == [{"fits": True}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "member", "error"),
+    [
+        ('{"$ref": "https://example.org/a"}', "external", ExternalReferenceError),
+        ('{"type": 5}', "unusable", SchemaError),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_reported(schema: str, member: str, error: type[Exception]) -> None:
+    """Ours: as by a check in this process."""
+    (answer,) = process._answers({"schema": schema})
+    with pytest.raises(error) as caught:
+        check_apart(schema, None, seconds=ENOUGH_SECONDS)
+
+    assert type(caught.value) is error
+    assert answer == {member: str(caught.value)}
+
+
+def test_a_value_that_json_cannot_express_is_a_validation_error() -> None:
+    """Ours: a program may pass any object as an argument."""
+    (error,) = errors_apart("{}", {"a": object()}, None, seconds=ENOUGH_SECONDS)
+    assert "cannot be checked" in str(error)
+
+
+def test_a_system_that_cannot_show_the_end_of_the_starter_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: on Windows the worker still ends with its time."""
+    monkeypatch.delattr(select, "poll")  # The system itself.
+    assert process._has_starter()
 
 
 def test_the_worker_ignores_the_environment_and_the_working_directory(
@@ -88,6 +133,12 @@ def test_a_worker_that_cannot_be_started_is_reported() -> None:
     finally:
         set_executable(before)
     assert errors_apart("{}", 1, None, seconds=ENOUGH_SECONDS) == []
+
+
+def test_a_check_that_gets_no_worker_ends_with_its_deadline() -> None:
+    """Ours: all of them may be busy for longer."""
+    with process._places, process._places, pytest.raises(SchemaCostError):
+        errors_apart("{}", 1, Deadline(0), seconds=ENOUGH_SECONDS)
 
 
 def test_concurrent_checks_wait_within_their_deadlines() -> None:
