@@ -14,7 +14,7 @@ import stat
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 # The capacity of a pipe.
@@ -42,6 +42,21 @@ def read_typed(path: Path | str, most: int, remaining: Callable[[], float] | Non
     """
     with _opened(path, _READ) as file:
         return read_rest(file, most, remaining)
+
+
+def open_typed(path: Path | str) -> BinaryIO:
+    """A file as for `read_typed`, open for reading, and buffered. Raises `OSError`."""
+    return _opened(path, _READ, buffering=-1)
+
+
+def lines_of(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """The lines of an open file or pipe, each as soon as it has arrived. Raises `OSError` for one of more than `most`
+    bytes.
+    """
+    while line := file.readline(most + 1):
+        if len(line) > most:
+            raise OSError(errno.EFBIG, f"a line is longer than {most >> 20} MB", file.name)
+        yield line
 
 
 def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
@@ -102,9 +117,9 @@ def irregular(mode: int, path: Path | str) -> OSError:
     return OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
 
 
-def _opened(path: Path | str, flags: int, folder: int | None = None) -> BinaryIO:
+def _opened(path: Path | str, flags: int, folder: int | None = None, *, buffering: int = 0) -> BinaryIO:
     try:
-        return open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags, dir_fd=folder))
+        return open(path, "rb", buffering, opener=lambda name, _: os.open(name, flags, dir_fd=folder))
     except OSError as problem:
         if problem.errno == errno.ENXIO:
             raise irregular(stat.S_IFSOCK, path) from problem

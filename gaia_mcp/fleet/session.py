@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 1.0
 # The user should not wait longer for a list that only the next TAB completion needs.
 SETTLE_SECONDS = 1.0
+# A batch of calls may have any number of errors; the first ones are reported.
+MAX_FAILURES = 100
 
 
 class Answerers(NamedTuple):
@@ -77,7 +79,7 @@ class Session(ServerInUse):
         self._on_change: Callable[[Change], None] | None = None
         # Whether the tools were cached, or requested, and whether they have changed since.
         self._knew_tools = self._have_changed = False
-        # The errors with which the use of the server has failed.
+        # The first errors with which the use of the server has failed.
         self._failures: list[PeerError] = []
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
         show = (lambda lines: observer.stderr(entry.name, lines)) if observer.debug else None
@@ -149,7 +151,7 @@ class Session(ServerInUse):
     def explained(self, error: MCPError) -> MCPError:
         """As `ServerInUse.explained`. Whether the server has written a log is known once it is closed."""
         told = super().explained(error)
-        if isinstance(told, PeerError):
+        if isinstance(told, PeerError) and len(self._failures) < MAX_FAILURES:
             self._failures.append(told)
         return told
 

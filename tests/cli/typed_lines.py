@@ -27,7 +27,19 @@ _LINE = re.compile(rf"(.*?)\b{_PROGRAM} (.+)")
 _ADDED = re.compile(r"(.*(?: with|:)) (--?[a-z][a-z-]*(?: (?:'[^']*'|[^\s,]+)){0,2})")
 _LEFT_OUT = re.compile(r"(.*(?:without|leave out)) (--[a-z0-9-]+)\b.*|(leave) (--[a-z0-9-]+) out\b.*")
 _MEANT = re.compile(r"(did you mean) '([^']*)'.*")
-_VALUED = ("--answer", "--answers", "--args", "--cwd", "--env", "--max-chars", "--output-dir", "--protocol", "--sample")
+_VALUED = (
+    "--answer",
+    "--answers",
+    "--args",
+    "--batch",
+    "--cwd",
+    "--env",
+    "--jobs",
+    "--max-chars",
+    "--output-dir",
+    "--protocol",
+    "--sample",
+)
 # A server of ours, where the command of one is asked for.
 _DEMO = ["gaia", "mcp", "serve", "demo"]
 # What a person writes in the place of each placeholder. `NAME` of a command that needs a server is one of the story's.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
-from gaia_mcp.core.files import open_file, read_file, read_rest, read_typed
+from gaia_mcp.core.files import lines_of, open_file, open_typed, read_file, read_rest, read_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,3 +190,23 @@ def test_the_end_of_a_pipe_is_waited_for_as_long_as_there_is_time(tmp_path: Path
     assert read_typed(tmp_path / "file", MB, lambda: 5.0) == b"a"
     with pytest.raises(TimeoutError):
         read_typed(tmp_path / "file", MB, lambda: 0.0)
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_lines_are_read_up_to_a_limit(tmp_path: Path, ending: bytes) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\n\n" + b"b" * 9 + ending)
+
+    with open_typed(path) as file:
+        assert list(lines_of(file, 10)) == [b"a\n", b"\n", b"b" * 9 + ending]
+    with open_typed(path) as file, pytest.raises(OSError, match="a line is longer than 0 MB"):
+        list(lines_of(file, 8))
+
+
+def test_a_line_of_a_pipe_is_there_before_the_next() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as file, os.fdopen(writer, "wb", buffering=0) as pipe:
+        lines = lines_of(file, 10)
+        for line in (b"a\n", b"b\n"):
+            pipe.write(line)
+            assert next(lines) == line

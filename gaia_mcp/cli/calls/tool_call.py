@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.checking import structure_problem, validation_errors
+from gaia_mcp.checking import Checker, structure_problem
 from gaia_mcp.cli.calls import Plan, read_words, text_arguments, typed
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
@@ -79,20 +79,41 @@ def typed_arguments(
     try:
         given = read_words(screen.line, server, tool.name, plan.words, schema)
         arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})}, deadline)
-        arguments = checked_arguments(
-            screen.line, server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read
+        return valid_arguments(
+            screen.line, session, tool, arguments, screen.remark, deadline, shows_given=plan.is_base_read
         )
-    except SchemaError as problem:
-        which = f"the input schema of {tool.name!r} of server {server!r}"
-        screen.remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
-        return arguments
     except (ArgumentsError, UsageError):
         # The hint refers to the tool's help page, which reads the cache.
         session.settle()
         raise
+
+
+def valid_arguments(
+    line: CommandLine,
+    session: Session,
+    tool: MCPTool,
+    arguments: dict[str, Any],
+    remark: Callable[[str], None],
+    deadline: Deadline | None = None,
+    *,
+    shows_given: bool,
+    checker: Checker | None = None,
+) -> dict[str, Any]:
+    """`arguments`, validated against the tool's schema, as `checked_arguments` does. An unusable schema, and arguments
+    that it does not mention, are remarks. Raises `ArgumentsError`.
+    """
+    schema, server = tool.input_schema, session.entry.name
+    try:
+        arguments = checked_arguments(
+            line, server, tool.name, schema, arguments, deadline, shows_given=shows_given, checker=checker
+        )
+    except SchemaError as problem:
+        which = f"the input schema of {tool.name!r} of server {server!r}"
+        remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
+        return arguments
     if unknown := unknown_names(schema, arguments):
         # They are sent: some tools accept arguments that their schema does not mention.
-        screen.remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
+        remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
     return arguments
 
 
@@ -139,19 +160,21 @@ def checked_arguments(
     deadline: Deadline | None = None,
     *,
     shows_given: bool,
+    checker: Checker | None = None,
 ) -> dict[str, Any]:
     """`arguments`, completed with the defaults of missing required ones, once they are valid.
 
-    With `shows_given` the error shows the arguments, for a person who has not typed them. Raises `ArgumentsError` with
-    the problems, also if the schema refers to another document; `SchemaError` if it cannot be used for another reason,
-    or if validation takes too long.
+    With `shows_given` the error shows the arguments, for a person who has not typed them. `checker` is that of the
+    schema, if there is one already. Raises `ArgumentsError` with the problems, also if the schema refers to another
+    document; `SchemaError` if it cannot be used for another reason, or if validation takes too long.
     """
+    checker = checker or Checker(schema)
     try:
-        found = validation_errors(schema, arguments, deadline)
+        found = checker.validation_errors(arguments, deadline)
         if not found:
             return arguments
         completed = with_defaults(arguments, schema)
-        remaining = validation_errors(schema, completed, deadline)
+        remaining = checker.validation_errors(completed, deadline)
         # A default that is itself invalid does not help.
         if len(remaining) < len(found):
             arguments, found = completed, remaining

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
-from gaia_mcp.cli.completion.file_names import object_files
+from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import Screen
+from gaia_mcp.cli.status import UsageError
 from gaia_mcp.cli.typer_command import ArgumentsCommand, line_of
 from gaia_mcp.core.errors import MCPError
 
@@ -49,6 +50,25 @@ ReadOnlyOption = Annotated[
 ]
 
 
+BatchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--batch",
+        metavar="FILE",
+        help="Make the calls in a file of JSON lines, or - for stdin.",
+        show_default=False,
+        autocompletion=files,
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", help="Make up to N calls of a batch at once.", min=1, max=64, show_default=False
+    ),
+]
+KeepGoingOption = Annotated[bool, typer.Option("--keep-going", help="Go on with a batch after a failure.")]
+
+
 class CallCommand(ArgumentsCommand):
     """`call SERVER TOOL --help` prints the help page of that tool, if its definition is cached."""
 
@@ -84,6 +104,9 @@ def call(
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
+    batch: BatchOption = None,
+    jobs: JobsOption = None,
+    keep_going: KeepGoingOption = False,
 ) -> int:
     """Call a tool and print what it returns.
 
@@ -95,8 +118,38 @@ def call(
     --read-only the server has to set its readOnlyHint, which you have to trust (`edit NAME --trust-hints`), and the
     name may have no verb such as `delete`. Only --locked makes sure that the hint stays.
 
+    With --batch each line of the file is a call, as {"tool": "greet", "arguments": {"name": "Ada"}}, perhaps with an
+    "id", and each line of the output its result, in the same order: {"id": 1, "result": …}, or "error" in place of it.
+    The server is started once for all of them.
+
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
+    if batch is not None:
+        from gaia_mcp.cli.calls.batch import call_all
+
+        given: dict[str, object] = {
+            "--args": args,
+            "--interactive": interactive,
+            "-o": invocation.output or invocation.output_dir,
+        }
+        given |= {"--raw": invocation.screen.raw, "--max-chars": invocation.screen.max_chars}
+        if unfit := [option for option, value in given.items() if value]:
+            raise UsageError(f"{unfit[0]} and --batch cannot be used together", hint=f"leave {unfit[0]} out")
+        return call_all(
+            invocation,
+            [target, *(words or [])],
+            batch,
+            jobs=jobs or 1,
+            keeps_going=keep_going,
+            locked=locked,
+            lock_file=lock_file,
+            read_only=read_only,
+        )
+    if jobs is not None or keep_going:
+        option = "--keep-going" if keep_going else "--jobs"
+        raise UsageError(
+            f"{option} is for --batch", hint=f"leave {option} out, or name the file of calls: --batch FILE"
+        )
     from gaia_mcp.cli.calls.calling import make_call
 
     return make_call(

