@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 SERVERS = Path(__file__).parent.parent / "servers"
 BIN = Path(sys.executable).parent
+# The first line of a client, for a command whose standard input it is.
+INITIALIZE = (
+    b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '
+    b'"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}\n'
+)
 
 
 @dataclass(frozen=True)
@@ -222,6 +227,16 @@ def gaia(tmp_path: Path, shared: Path, fork_server: ForkServer, no_orphans: None
 def demo(gaia: Gaia) -> Gaia:
     """The program, with the server `demo` configured."""
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
+    return gaia
+
+
+@pytest.fixture
+def double(gaia: Gaia) -> Gaia:
+    """The program, with servers of both eras, their recorders `rec-…`, and `rep`, which replays the recording."""
+    own = str(BIN / "gaia")
+    servers = {name: entry_of(name) for name in ("good-handshake", "good-stateless")}
+    doubles = {f"rec-{name}": {"command": own, "args": ["mcp", "record", name, "--to", "r.jsonl"]} for name in servers}
+    gaia.write({**servers, **doubles, "rep": {"command": own, "args": ["mcp", "replay", "r.jsonl"]}})
     return gaia
 
 

@@ -1,4 +1,4 @@
-"""`gaia mcp add` and `remove`."""
+"""`gaia mcp add`."""
 
 from __future__ import annotations
 
@@ -235,17 +235,6 @@ def test_a_relative_program_is_saved_with_its_absolute_path(gaia: Gaia) -> None:
         "g": "./run.sh",
     }
     assert saved(gaia)["a"]["args"] == ["x/y"]
-
-
-def test_remove_with_an_unknown_name_removes_no_server(gaia: Gaia) -> None:
-    """Ours: servers that are named together are removed together."""
-    gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})
-
-    missing = gaia("remove", "a", "bb")
-    assert (missing.code, list(saved(gaia))) == (3, ["a", "b", "c"])
-    done = gaia("remove", "a", "c", "--json")
-    assert done.json["removed"] == ["a", "c"]
-    assert list(saved(gaia)) == ["b"]
 
 
 def test_members_written_by_other_programs_are_preserved(gaia: Gaia) -> None:

@@ -1,4 +1,4 @@
-"""`gaia mcp list` and `tools`, and errors in the configuration file."""
+"""`gaia mcp list`, and errors in the configuration file."""
 
 from __future__ import annotations
 
@@ -73,21 +73,6 @@ def test_a_server_without_tools_is_not_a_failure(gaia: Gaia, command: tuple[str,
     assert gaia("add", "y", "--", forgetful["command"], *forgetful["args"]).stdout.endswith(", 1 tool\n")
 
 
-def test_undeclared_tools_are_listed(gaia: Gaia) -> None:
-    """Ours: some servers forget to declare them. If there are none, a note names what is declared."""
-    gaia.write({"bare": entry_of("declares-no-tools"), "forgetful": entry_of("declares-no-tools", "all the same")})
-
-    ran = gaia("tools")
-
-    assert ran.stdout.splitlines() == [
-        "bare (declares-no-tools 1)",
-        "forgetful (declares-no-tools 1)",
-        "  echo()",
-        "      echo",
-    ]
-    assert ran.stderr == "note: bare: does not declare tools, only prompts\n"
-
-
 def test_the_reason_of_a_failure_is_printed_in_full(gaia: Gaia) -> None:
     """Ours: a table that is cut to the width of the terminal has no room for it."""
     gaia.write({"gone": {"command": "no-such-program-anywhere", "args": ["x" * 100]}})
@@ -99,22 +84,6 @@ def test_the_reason_of_a_failure_is_printed_in_full(gaia: Gaia) -> None:
     assert "hint: " in seen
 
 
-def test_servers_not_started_within_the_timeout_are_reported_as_such(gaia: Gaia) -> None:
-    """Ours: more time helps, and nothing is wrong with them."""
-    gaia.write({f"s{number}": {"command": "sleep", "args": ["60"]} for number in range(18)})
-
-    ran = gaia("tools", "--json", "--timeout", "1")
-
-    messages = [server["error"]["message"] for server in ran.json["servers"]]
-    assert sum("it was not started: 16 others were in line before it" in message for message in messages) == 2
-    assert {server["error"]["kind"] for server in ran.json["servers"]} == {"timeout"}
-    assert ran.code == 5
-
-    alone = gaia("test-client", "s0", "--timeout", "0.01")
-    assert "at its start" in alone.errors[0]
-    assert alone.code == 5
-
-
 def test_no_name_breaks_the_table(gaia: Gaia) -> None:
     """Ours: one line for each server, and aligned columns in every script."""
     gaia.write({name: {"command": "prog"} for name in ("a\nb", "日本語", "plain")})
@@ -124,38 +93,6 @@ def test_no_name_breaks_the_table(gaia: Gaia) -> None:
         "日本語  stdio  enabled  prog",
         "plain   stdio  enabled  prog",
     ]
-
-
-def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
-    """Ours: required parameters first."""
-    shown = demo("tools", "demo").stdout.splitlines()
-
-    assert '  greet(name: string (not empty), [style: "plain" | "warm" | "formal" = "plain"]) (read-only)' in shown
-    assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
-
-
-def test_tools_of_all_servers_are_listed_with_the_failures(demo: Gaia) -> None:
-    """Ours: without a name, all enabled servers in parallel."""
-    servers = json.loads(demo.config.read_text())["mcpServers"]
-    demo.write({**servers, "bad": entry_of("exits-at-once"), "off": {"command": "x", "disabled": True}})
-
-    ran = demo("tools", "--json")
-
-    assert [server["name"] for server in ran.json["servers"]] == ["demo", "bad"]
-    assert ran.json["servers"][1]["error"]["kind"] == "exited"
-    assert ran.code == 4
-    assert len(ran.errors) == 2
-
-
-def test_invalid_definitions_do_not_hide_valid_ones(gaia: Gaia) -> None:
-    """Ours: a note reports them."""
-    gaia.use("bad-tools")
-
-    ran = gaia("tools", "bad-tools")
-
-    assert ran.code == 0
-    assert "has no name" in ran.stderr
-    assert ran.stdout.count("(") >= 2
 
 
 @pytest.mark.parametrize(
@@ -247,14 +184,3 @@ def test_only_a_valid_project_file_can_be_approved(gaia: Gaia) -> None:
     (gaia.cwd / ".mcp.json").write_text("{")
     assert gaia("trust").code == 3
     assert gaia("list").code == 0
-
-
-def test_a_project_server_is_not_removed(gaia: Gaia) -> None:
-    """Ours: the hint names the file that has the entry."""
-    (gaia.cwd / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
-    gaia("trust")
-
-    ran = gaia("remove", "theirs")
-
-    assert ran.code == 3
-    assert ".mcp.json" in ran.errors[1]

@@ -1,4 +1,4 @@
-"""`gaia mcp record` and `gaia mcp replay`: a recorder between client and server, and the recording as a server."""
+"""`gaia mcp record`: a recorder between client and server."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.commands.record import _pass_stderr
-from tests.cli.conftest import BIN, descendants, entry_of, run_on_terminal
+from tests.cli.conftest import BIN, INITIALIZE, descendants, entry_of, run_on_terminal
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
-
-INITIALIZE = (
-    b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '
-    b'"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}\n'
-)
 
 
 def recorded(gaia: Gaia, name: str = "r.jsonl") -> list[dict[str, Any]]:
@@ -34,35 +29,6 @@ def recorded(gaia: Gaia, name: str = "r.jsonl") -> list[dict[str, Any]]:
 
 def sent_by(gaia: Gaia, sender: str) -> list[Any]:
     return [row.get("message", row.get("text")) for row in recorded(gaia) if row.get("from") == sender]
-
-
-@pytest.fixture
-def double(gaia: Gaia) -> Gaia:
-    """The program, with servers of both eras, their recorders `rec-…`, and `rep`, which replays the recording."""
-    own = str(BIN / "gaia")
-    servers = {name: entry_of(name) for name in ("good-handshake", "good-stateless")}
-    doubles = {f"rec-{name}": {"command": own, "args": ["mcp", "record", name, "--to", "r.jsonl"]} for name in servers}
-    gaia.write({**servers, **doubles, "rep": {"command": own, "args": ["mcp", "replay", "r.jsonl"]}})
-    return gaia
-
-
-@pytest.mark.parametrize("name", ["good-handshake", "good-stateless"])
-def test_a_recorder_and_its_replay_respond_like_the_server(double: Gaia, name: str) -> None:
-    """Ours: in both eras; the real server is not needed any more."""
-    checked = double("test-client", f"rec-{name}")
-    called = double("call", f"rec-{name}", "echo", "text=grüß")
-    tools = double("tools", f"rec-{name}").stdout.splitlines()[1:]
-    assert (checked.code, called.code) == (0, 0), checked.stdout
-    servers = json.loads(double.config.read_text())["mcpServers"]
-    double.write({"rep": servers["rep"]})
-
-    assert double("call", "rep", "echo", "text=grüß").stdout == called.stdout
-    assert double("tools", "rep").stdout.splitlines()[1:] == tools
-    replayed = double("test-client", "rep")
-    assert replayed.code == 0, replayed.stdout
-    other = double("call", "rep", "echo", "text=other")
-    assert other.code == 6
-    assert "the recording has no tools/call with these params" in other.errors[0]
 
 
 def test_every_message_is_recorded_with_its_sender_and_time(double: Gaia) -> None:
@@ -89,16 +55,6 @@ def test_each_start_adds_a_conversation(double: Gaia) -> None:
     assert len([row for row in recorded(double) if "format" in row]) == 2
     replayed = [double("call", "rep", "echo", f"text={number}").stdout for number in (1, 2)]
     assert [json.loads(text)["text"] for text in replayed] == ["1", "2"]
-
-
-def test_notifications_and_server_requests_are_replayed(double: Gaia) -> None:
-    """Spec: with the progress token of the new request, and after the response to the server's request."""
-    for words in (("steps", "count:=2", "seconds:=0.01"), ("log",), ("roots",)):
-        assert double("call", "rec-good-handshake", *words).code == 0
-
-    assert double("call", "rep", "steps", "count:=2", "seconds:=0.01").stdout == "done\n"
-    assert "hot" in double("call", "rep", "log", "--debug").stderr
-    assert double("call", "rep", "roots").stdout == double("call", "good-handshake", "roots").stdout
 
 
 def test_bytes_pass_unchanged_and_at_once_in_both_directions(double: Gaia) -> None:
@@ -293,44 +249,6 @@ def test_a_full_disk_ends_the_recording_and_not_the_conversation(double: Gaia) -
     assert b"nothing more is recorded" in err
     assert process.returncode == 1
     assert [row.get("from") for row in recorded(double)] == [None]
-
-
-@pytest.mark.parametrize("text", [None, "", "mine\n"])
-def test_a_file_that_cannot_be_replayed_is_reported(gaia: Gaia, text: str | None) -> None:
-    """Ours: one that is missing, empty, or not a recording."""
-    if text is not None:
-        (gaia.cwd / "r.jsonl").write_text(text)
-
-    ran = gaia("replay", "r.jsonl")
-
-    assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
-
-
-def test_a_replay_ends_with_its_client_and_reports_an_incomplete_line(double: Gaia) -> None:
-    """Ours: a recorder that was killed may have left one."""
-    double("call", "rec-good-handshake", "echo", "text=1")
-    with (double.cwd / "r.jsonl").open("ab") as file:
-        file.write(b'{"from": "cli')
-
-    ran = double("replay", "r.jsonl", stdin=INITIALIZE.decode())
-
-    assert (ran.code, json.loads(ran.stdout)["id"]) == (0, 1)
-    assert ran.stderr == "note: the last line of r.jsonl is incomplete, and is left out\n"
-
-
-def test_a_replay_ends_silently_when_its_stdout_is_closed(double: Gaia) -> None:
-    """Ours: a client that has ended reads no errors."""
-    double("call", "rec-good-handshake", "echo", "text=1")
-    process = double.popen("replay", "r.jsonl")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    process.stdin.write(INITIALIZE)
-    process.stdin.flush()
-
-    assert process.wait(20) == 0
-    assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("words", [("record", "good-handshake", "--to", "r.jsonl"), ("replay", "old.jsonl")])

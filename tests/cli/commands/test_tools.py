@@ -148,3 +148,11 @@ def test_the_token_cost_of_the_definitions_is_shown_for_each_server(demo: Gaia) 
     ]
     (server,) = demo("tools", "demo", "--cost", "--json").json["servers"]
     assert [tool["tokens"] for tool in server["tools"]] == tokens[:10]
+
+
+def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
+    """Ours: required parameters first."""
+    shown = demo("tools", "demo").stdout.splitlines()
+
+    assert '  greet(name: string (not empty), [style: "plain" | "warm" | "formal" = "plain"]) (read-only)' in shown
+    assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
