@@ -6,8 +6,6 @@ import json
 import signal
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.server.talk import META
 from tests.waiting import wait_until
 
@@ -78,27 +76,6 @@ def test_keyword_arguments_reach_the_class(gaia: Gaia) -> None:
         process.communicate(timeout=20)
 
 
-def test_a_changed_agent_is_reloaded(gaia: Gaia) -> None:
-    """Ours, `--reload`: clients stay connected, and a version that does not load is skipped."""
-    path = gaia.cwd / "agent.py"
-    path.write_text(AGENT.format(word="one", tool="first"))
-    process = gaia.popen("serve", "agent.py:Agent", "--reload")
-    initialize(process)
-    number = 1
-
-    def tools() -> list[str]:
-        nonlocal number
-        number += 1
-        return [tool["name"] for tool in ask(process, "tools/list", number)["result"]["tools"]]
-
-    assert tools() == ["first"]
-    path.write_text("this is no python")
-    path.write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
-    path.write_text(AGENT.format(word="two", tool="second") + "\n# longer")
-    wait_until(lambda: tools() == ["second"])
-    process.communicate(timeout=20)
-
-
 def test_an_agent_that_cannot_be_loaded_exits_with_3(gaia: Gaia) -> None:
     """Ours: two lines name the reason; the traceback is for `--debug`."""
     (gaia.cwd / "broken.py").write_text("import nothing_of_that_name\n")
@@ -164,25 +141,6 @@ def test_an_agent_that_exits_while_listing_its_tools_is_reported(gaia: Gaia) -> 
     assert "SystemExit: no model" in ran.errors[0]
 
 
-@pytest.mark.parametrize("way_out", ["SystemExit('away')", "KeyboardInterrupt"])
-def test_reloading_continues_after_a_version_that_exits(gaia: Gaia, way_out: str) -> None:
-    """Ours, `--reload`: it is reported, and the next version is loaded."""
-    path = gaia.cwd / "agent.py"
-    path.write_text(AGENT.format(word="one", tool="first"))
-    with (gaia.cwd / "log").open("wb") as log:
-        process = gaia.popen("serve", "agent.py:Agent", "--reload", stderr=log)
-    initialize(process)
-
-    path.write_text(AGENT.format(word="x", tool="t").replace("return [", f"raise {way_out} or ["))
-    wait_until(lambda: b"error: " in (gaia.cwd / "log").read_bytes())
-    path.write_text(AGENT.format(word="two", tool="second"))
-    wait_until(lambda: b"was reloaded" in (gaia.cwd / "log").read_bytes())
-
-    assert ask(process, "tools/list", 2)["result"]["tools"][0]["name"] == "second"
-    process.communicate(timeout=20)
-    assert way_out.partition("(")[0] in (gaia.cwd / "log").read_text()
-
-
 def test_an_unusable_schema_is_reported_once_on_stderr(gaia: Gaia) -> None:
     """Ours: the call succeeds, so that only the person who serves the agent can notice it."""
     schema = '{"properties": {"n": {"$ref": "#/nowhere"}}}'
@@ -229,56 +187,6 @@ def test_a_repeated_key_in_a_keyword_object_is_refused(gaia: Gaia) -> None:
     assert (ran.code, ran.errors[0]) == (2, "error: --kwarg 'n' has the key 'a' twice in one object")
 
 
-LIMITED = """
-import time
-from pathlib import Path
-from gaia_mcp import MCPAgent, tool
-
-class Limited(MCPAgent):
-    max_calls = {limit!r}
-
-    @tool
-    def block(self, name: str) -> str:
-        Path(name).touch()
-        while not Path("unblock").exists():
-            time.sleep(0.01)
-        return name
-"""
-
-
-@pytest.mark.parametrize(("limit", "options"), [(2, ()), (None, ("--max-calls", "2")), (1, ("--max-calls", "2"))])
-def test_calls_beyond_the_limit_wait_and_are_reported(gaia: Gaia, limit: int | None, options: tuple[str, ...]) -> None:
-    """Ours: the agent sets the limit, and `--max-calls` overrides it."""
-    (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=limit))
-    process = gaia.popen("serve", "agent.py", *options)
-    assert process.stderr is not None
-    initialize(process)
-    ask(process, "tools/list", 2)
-    for name in "abc":
-        send(process, "tools/call", ord(name), name="block", arguments={"name": name})
-
-    assert (
-        process.stderr.readline() == b"note: 2 calls of agent.py are running, and the next ones wait: see --max-calls\n"
-    )
-    assert ask(process, "ping", 3)["result"] == {}
-    wait_until(lambda: (gaia.cwd / "a").exists() and (gaia.cwd / "b").exists())
-    assert not (gaia.cwd / "c").exists()
-    (gaia.cwd / "unblock").touch()
-    assert {next_answer(process)["id"] for _ in "abc"} == set(map(ord, "abc"))
-    process.communicate(timeout=20)
-    assert process.returncode == 0
-
-
-def test_an_invalid_limit_is_refused(gaia: Gaia) -> None:
-    """Ours: in the agent as in the option."""
-    (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=0))
-
-    ran = gaia("serve", "agent.py")
-    assert (ran.code, len(ran.errors)) == (3, 2)
-    assert "has the max_calls 0, not a number from 1 to" in ran.errors[0]
-    assert gaia("serve", "agent.py", "--max-calls", "0").code == 2
-
-
 def test_piped_requests_are_answered_before_the_end(gaia: Gaia) -> None:
     """Ours: a script pipes requests and reads the responses, also those that take a moment."""
     lines = [
@@ -299,93 +207,6 @@ def test_piped_requests_are_answered_before_the_end(gaia: Gaia) -> None:
     assert ran.code == 0
 
 
-MARKED = """
-from gaia_mcp import MCPAgent, tool
-
-class Notes(MCPAgent):
-    @tool
-    async def {tool}(self, number: {kind}) -> str:
-        return str(number)
-"""
-
-
-def test_a_changed_agent_with_decorated_methods_is_reloaded(gaia: Gaia) -> None:
-    """Ours, `--reload`: with its new type hints; its coroutines run on an event loop of its own."""
-    path = gaia.cwd / "agent.py"
-    path.write_text(MARKED.format(tool="one", kind="int"))
-    with (gaia.cwd / "log").open("wb") as log:
-        process = gaia.popen("serve", "agent.py", "--reload", stderr=log)
-    initialize(process)
-    assert ask(process, "tools/call", 2, name="one", arguments={"number": 1})["result"]["isError"] is False
-
-    path.write_text(MARKED.format(tool="bad", kind="type"))
-    wait_until(lambda: b"Notes.bad(number): type is not" in (gaia.cwd / "log").read_bytes())
-    assert ask(process, "tools/call", 5, name="one", arguments={"number": 1})["result"]["isError"] is False
-    path.write_text(MARKED.format(tool="two", kind="str") + "# longer")
-    wait_until(lambda: b"was reloaded" in (gaia.cwd / "log").read_bytes())
-
-    assert ask(process, "tools/list", 3)["result"]["tools"][0]["inputSchema"]["properties"] == {
-        "number": {"type": "string"}
-    }
-    called = ask(process, "tools/call", 4, name="two", arguments={"number": "x"})
-    assert called["result"]["structuredContent"] == {"result": "x"}
-    process.communicate(timeout=20)
-
-
-CHECKED = """
-print("printed at import")
-from datetime import date
-from gaia_mcp import MCPAgent, tool
-
-class Notes(MCPAgent):
-    version = "1.2"
-
-    @tool
-    def add(self, text: str, due: date | None = None) -> int:
-        \"""Add a note.\"""
-        print("printed in the tool")
-        return 1
-
-    @tool
-    def {name}(self, {parameters}) -> str:
-        return ""
-
-    def get_mcp_prompts(self):
-        return [{{"name": "plan", "description": "Plan a day."}}]
-"""
-
-
-def test_check_lists_the_features_of_an_agent_and_exits(gaia: Gaia) -> None:
-    """Ours: without a client; what the agent prints is not part of the listing."""
-    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="number: int"))
-
-    ran = gaia("serve", "agent.py", "--check")
-
-    assert (ran.code, ran.stderr) == (0, "printed at import\n")
-    assert ran.stdout.splitlines() == [
-        "GAIA Notes 1.2: 2 tools, 1 prompt",
-        "  add(text: string, [due: date | null])",
-        "      Add a note.",
-        "  get(number: integer)",
-        "  prompt plan",
-        "      Plan a day.",
-    ]
-
-
-def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
-    """Ours: what a client would get."""
-    lines = ["from gaia_mcp import MCPAgent, resource", "class Books(MCPAgent):"]
-    for number in range(1001):
-        lines += [f"    @resource('books://{number}')", f"    def book{number}(self) -> str: return 'b'"]
-    lines += ["    @resource('shelves://{name}')", "    def shelf(self, name: str) -> str: return 's'"]
-    (gaia.cwd / "books.py").write_text("\n".join(lines))
-
-    ran = gaia("serve", "books.py", "--check")
-
-    assert ran.stdout.startswith("GAIA Books 2.0.0: 1001 resources, 1 resource template\n")
-    assert ran.stdout.splitlines()[-1] == "  resource template shelves://{name}"
-
-
 RAISING_HANDLER = """
 from gaia_mcp.handlers import MCPHandler, MCPToolDefinition
 
@@ -403,61 +224,20 @@ class Lent(MCPHandler):
     def call_tool(self, name, arguments):
         raise ValueError("it is lent")
 """
-UNREADABLE = """
-from dataclasses import dataclass
-
-from gaia_mcp import MCPAgent, resource, tool
-
-
-@dataclass
-class Book:
-    title: str
-
+LENDING = """
+from gaia_mcp import MCPAgent, tool
 
 class Books(MCPAgent):
-    def begin_mcp(self):
-        self.shelf = "open"
-
-    @resource("books://first")
-    def first(self) -> Book:
-        return Book(self.shelf)
-
-    @resource("books://lost")
-    def lost(self) -> str:
-        return {}["lost"]
-
-    @resource("books://odd")
-    def odd(self) -> object:
-        return object()
-
     @tool
     def lend(self) -> str:
         raise ValueError("it is lent")
 """
 
 
-def test_check_reads_every_resource(gaia: Gaia) -> None:
-    """Ours: one that cannot be read would fail in use only, and is named with the line of its code."""
-    (gaia.cwd / "books.py").write_text(UNREADABLE)
-
-    ran = gaia("serve", "books.py", "--check", "--json")
-    read = gaia("read", "./books.py", "books://first")
-
-    line = UNREADABLE.splitlines().index('        return {}["lost"]') + 1
-    assert (ran.code, ran.json["problems"]) == (
-        3,
-        [
-            f"resource 'books://lost' cannot be read: KeyError: 'lost', at {gaia.cwd / 'books.py'}:{line}",
-            "resource 'books://odd' cannot be read: it returned a value that is not JSON: it is of type object",
-        ],
-    )
-    assert (read.code, json.loads(read.stdout)) == (0, {"title": "open"})
-
-
 def test_a_call_of_a_local_agent_names_the_line_that_raised(gaia: Gaia) -> None:
     """Ours: its author needs the line, and the traceback with --debug; the result does not contain it."""
-    (gaia.cwd / "books.py").write_text(UNREADABLE)
-    line = UNREADABLE.splitlines().index('        raise ValueError("it is lent")') + 1
+    (gaia.cwd / "books.py").write_text(LENDING)
+    line = LENDING.splitlines().index('        raise ValueError("it is lent")') + 1
     place = f"{gaia.cwd / 'books.py'}:{line}"
 
     ran = gaia("call", "./books.py", "lend")
@@ -491,64 +271,6 @@ def test_a_call_of_a_local_handler_names_the_line_that_raised(gaia: Gaia) -> Non
     assert place not in traced.stdout
     assert "Traceback (most recent call last)" in traced.stderr
     assert f"error: tool 'lend' raised ValueError: it is lent, at {place}" in logged.stdout
-
-
-def test_check_names_every_problem_and_exits_with_3(gaia: Gaia) -> None:
-    """Ours: for a build, and for an author whose tool is missing."""
-    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, *rest, when: 'Nope'"))
-
-    ran = gaia("serve", "agent.py", "--check", "--json")
-
-    problems = [
-        "Notes.get(when): name 'Nope' is not defined",
-        "Notes.get(where): type is not a type that has a JSON Schema",
-        "Notes.get(rest): arguments have names; take a list instead of *rest",
-    ]
-    assert (ran.code, ran.json["problems"]) == (3, problems)
-    assert [tool["name"] for tool in ran.json["tools"]] == ["add"]
-    assert [line for line in ran.stderr.splitlines() if line.startswith("error: ")] == [
-        f"error: agent 'agent.py' has a problem: {problem}" for problem in problems
-    ]
-    assert "hint: correct it, and check again: gaia mcp serve agent.py --check" in ran.stderr
-
-
-def test_check_reports_invalid_definitions_and_schemas(gaia: Gaia) -> None:
-    """Ours: of an agent that writes them itself; serving would use the schema only at a call."""
-    tools = [
-        {"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}},
-        {"name": "b", "outputSchema": {"$ref": "#/nowhere"}},
-        {"description": "nameless"},
-    ]
-    (gaia.cwd / "agent.py").write_text(
-        AGENT.format(word="hi", tool="t").replace('[{"name": "t", "inputSchema": {}}]', repr(tools))
-    )
-
-    ran = gaia("serve", "agent.py:Agent", "--check", "--json")
-
-    assert ran.code == 3
-    nameless, first, second = ran.json["problems"]
-    assert nameless == "tool 3 has no name and is left out"
-    assert first.startswith("the inputSchema of 'a' cannot be used: ")
-    assert second.startswith("the outputSchema of 'b' cannot be used: ")
-    assert gaia("serve", "nowhere.py", "--check").code == 3
-
-
-def test_type_hints_without_a_schema_are_reported_when_serving_begins(gaia: Gaia) -> None:
-    """Ours: with class, method and parameter, also where the agent is used by its file."""
-    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, when: 'Nope'"))
-    problem = "has a problem: Notes.get(when): name 'Nope' is not defined (and 1 more)"
-
-    served, called = gaia("serve", "agent.py"), gaia("call", "./agent.py", "add", "text=x")
-
-    assert (served.code, called.code) == (3, 3)
-    assert served.errors[-2:] == [
-        f"error: agent 'agent.py' {problem}",
-        "hint: correct it, and check again: gaia mcp serve agent.py --check",
-    ]
-    assert called.errors == [
-        f"error: agent './agent.py' {problem}",
-        "hint: correct it, and check again: gaia mcp serve ./agent.py --check",
-    ]
 
 
 ASYNCHRONOUS = """
@@ -626,45 +348,3 @@ def test_ctrl_c_in_a_call_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
 
     assert process.returncode == 130
     assert (gaia.cwd / "cancelled").exists()
-
-
-LASTING = """
-import sys
-from gaia_mcp import MCPAgent, tool
-
-class Lasting(MCPAgent):
-    def opened(self):
-        {opened}
-    async def closed(self):
-        print("closed", file=sys.stderr)
-    @tool
-    def work(self) -> str:
-        print("worked", file=sys.stderr)
-        return ""
-"""
-
-
-@pytest.mark.parametrize("end", ["end of input", "a signal"])
-def test_an_agent_is_opened_before_its_first_call_and_closed_at_the_end(gaia: Gaia, end: str) -> None:
-    """Ours: for resources that live as long as the server; also if a signal ends it."""
-    (gaia.cwd / "agent.py").write_text(LASTING.format(opened="print('opened', file=sys.stderr)"))
-    process = gaia.popen("serve", "agent.py:Lasting")
-    initialize(process)
-    ask(process, "tools/call", 2, name="work")
-
-    if end == "a signal":
-        process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
-
-    assert err.decode().splitlines()[:3] == ["opened", "worked", "closed"]
-
-
-def test_an_agent_that_cannot_be_opened_is_not_served(gaia: Gaia) -> None:
-    """Ours: exit code 3, as for one that cannot be created."""
-    (gaia.cwd / "agent.py").write_text(LASTING.format(opened="raise OSError('no database')"))
-
-    ran = gaia("serve", "agent.py:Lasting")
-
-    assert ran.code == 3
-    assert "cannot be opened: OSError: no database" in ran.stderr
-    assert "closed" not in ran.stderr

@@ -17,8 +17,8 @@ from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.serving.gate import Gate, ToolOptions, scope_rules
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import InsufficientScopeError
-from tests.cli.commands.test_serve_http import url_of
 from tests.cli.conftest import BIN
+from tests.cli.serving.test_over_http import url_of
 from tests.server.talk import META
 from tests.waiting import wait_until
 
