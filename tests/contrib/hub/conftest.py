@@ -11,6 +11,7 @@ import pytest
 
 from gaia_mcp.asking import Call
 from gaia_mcp.contrib.hub import AgentsHub
+from gaia_mcp.contrib.hub.drivers.base import ToolServer
 from gaia_mcp.server.agent import AgentProvider
 from tests.processes import living_with
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+# A server of registered tools, whose command has everything that a format may have to escape.
+TOOLS = ToolServer("/usr/bin/python3", ["-m", "server", 'a "quoted" \\ word'], ["PATH", "HOME"], ["add", "sub"])
 # Before the body of a stand-in: `prompt` is its standard input, and `answer` writes what Claude Code writes.
 _PRELUDE = """#!{python} -I
 import json, os, sys, time
