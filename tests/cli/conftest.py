@@ -131,6 +131,19 @@ class Gaia:
         self.config.parent.mkdir(exist_ok=True)
         self.config.write_text(json.dumps({"mcpServers": servers}))
 
+    @property
+    def saved(self) -> dict[str, Any]:
+        """The configured servers, as they are in the file."""
+        found: dict[str, Any] = json.loads(self.config.read_text())["mcpServers"]
+        return found
+
+    def put(self, path: str, servers: dict[str, Any] | str, key: str = "mcpServers") -> Path:
+        """Write another host's file below the home, or in the working folder for `./…`."""
+        file = self.cwd / path if path.startswith("./") else self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(servers if isinstance(servers, str) else json.dumps({key: servers}), newline="")
+        return file
+
     def use(self, *names: str, **options: Any) -> None:
         """Configure servers of `tests/servers` by the names of their files, dashes for underscores."""
         self.write({name: entry_of(name, **options) for name in names})

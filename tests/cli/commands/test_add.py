@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.cli.conftest import SERVERS, entry_of
+from tests.cli.conftest import entry_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -38,16 +36,12 @@ def reads_during(gaia: Gaia, *arguments: str) -> int:
     return int(done.stderr.split()[-1])
 
 
-def saved(gaia: Gaia) -> Any:
-    return json.loads(gaia.config.read_text())["mcpServers"]
-
-
 def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
     """Ours: name, version and tool count are reported."""
     ran = gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo")
 
     assert ran.stdout == "added 'demo' to ~/.gaia/mcp_servers.json: demo 0.1.0, 10 tools\n"
-    assert saved(gaia) == {"demo": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}
+    assert gaia.saved == {"demo": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}
     assert gaia.config.stat().st_mode & 0o777 == 0o600
     assert gaia.config.parent.stat().st_mode & 0o777 == 0o700
 
@@ -55,7 +49,7 @@ def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
 def test_a_command_line_is_split_without_a_shell(gaia: Gaia) -> None:
     """Ours, and the form of GAIA's documents."""
     assert gaia("add", "demo", "gaia mcp serve 'demo'").code == 0
-    assert saved(gaia)["demo"] == {"command": "gaia", "args": ["mcp", "serve", "demo"]}
+    assert gaia.saved["demo"] == {"command": "gaia", "args": ["mcp", "serve", "demo"]}
     for line in ("gaia mcp serve demo | cat", "gaia mcp serve $(echo demo)", "a && b", "gaia 'mcp"):
         assert gaia("add", "x", line).code == 3
 
@@ -67,28 +61,18 @@ def test_a_program_whose_path_has_a_space_is_not_split(gaia: Gaia) -> None:
     program.chmod(0o755)
 
     assert gaia("add", "demo", "--", str(program)).code == 0
-    assert saved(gaia)["demo"] == {"command": str(program), "args": []}
-
-
-def test_a_server_that_fails_its_check_is_not_saved(gaia: Gaia) -> None:
-    """Ours: unless the check is turned off."""
-    ran = gaia("add", "bad", "--", sys.executable, str(SERVERS / "exits_at_once.py"))
-
-    assert ran.code == 4
-    assert not gaia.config.exists()
-    assert gaia("add", "bad", "--no-check", "--", sys.executable, str(SERVERS / "exits_at_once.py")).code == 0
-    assert list(saved(gaia)) == ["bad"]
+    assert gaia.saved["demo"] == {"command": str(program), "args": []}
 
 
 def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
     """Ours: an entry is not lost to a typing error."""
-    before = saved(demo)
+    before = demo.saved
 
     ran = demo("add", "demo", "--no-check", "--", "other")
 
-    assert (ran.code, saved(demo)) == (3, before)
+    assert (ran.code, demo.saved) == (3, before)
     assert demo("add", "demo", "--no-check", "--force", "--", "other").code == 0
-    assert saved(demo)["demo"] == {"command": "other", "args": []}
+    assert demo.saved["demo"] == {"command": "other", "args": []}
 
 
 def test_every_option_is_saved_in_the_entry(gaia: Gaia) -> None:
@@ -99,7 +83,7 @@ def test_every_option_is_saved_in_the_entry(gaia: Gaia) -> None:
     )
 
     assert ran.code == 0
-    assert saved(gaia)["full"] == {
+    assert gaia.saved["full"] == {
         "command": "prog",
         "args": ["-y", "--flag", "a b"],
         "env": {"A": "1", "TOKEN": "${TOKEN}", "B": "x=y"},
@@ -116,7 +100,7 @@ def test_an_entry_may_be_given_as_json(gaia: Gaia) -> None:
     assert gaia("add", "a", "--no-check", "--json", json.dumps(entry)).code == 0
     assert gaia("add", "b", "--no-check", f"--json={json.dumps(entry)}").code == 0
     assert gaia("add", "c", "--no-check", "--json", json.dumps({"mcpServers": {"z": entry}})).code == 0
-    assert saved(gaia) == {"a": entry, "b": entry, "c": entry}
+    assert gaia.saved == {"a": entry, "b": entry, "c": entry}
 
 
 def test_the_json_option_without_an_entry_prints_the_result_as_json(gaia: Gaia) -> None:
@@ -128,34 +112,16 @@ def test_the_json_option_without_an_entry_prints_the_result_as_json(gaia: Gaia) 
     assert ran.json["path"] == str(gaia.config)
 
 
-def test_a_url_that_does_not_respond_is_saved_only_without_a_check(gaia: Gaia) -> None:
-    """Ours: a server may be down for a while."""
-    assert gaia("add", "web", "--url", "http://127.0.0.1:1/mcp").code == 4
-    assert not gaia.config.exists()
-    ran = gaia("add", "web", "--url", "https://example.com/mcp", "--header", "Authorization: Bearer ${T}", "--no-check")
-    assert ran.code == 0
-    assert saved(gaia)["web"] == {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}
-
-
 def test_the_variable_of_a_token_is_saved_in_place_of_its_value(gaia: Gaia) -> None:
     """Ours: the entry refers to it; a header of the same name is replaced, whatever its capitals."""
     ran = gaia("add", "web", "https://example.com/mcp", "--token-env", "T", "--no-check", T="sk-1234567890")
-    first = saved(gaia)["web"]["headers"]
+    first = gaia.saved["web"]["headers"]
     gaia.write({"web": {"url": "https://example.com/mcp", "headers": {"authorization": "a", "B": "b"}}})
     edited = gaia("edit", "web", "--token-env", "T", "--no-check")
 
     assert (ran.code, ran.errors, edited.code) == (0, [], 0)
     assert first == {"Authorization": "Bearer ${T}"}
-    assert saved(gaia)["web"]["headers"] == {"B": "b", "Authorization": "Bearer ${T}"}
-
-
-def test_a_literal_secret_is_warned_about(gaia: Gaia) -> None:
-    """Ours: it works, and the better way is named; the secret itself is not printed."""
-    ran = gaia("add", "x", "--no-check", "--env", "API_KEY=abc123def", "--", "prog")
-
-    assert ran.code == 0
-    assert "API_KEY is stored as plain text" in ran.stderr
-    assert "abc123def" not in ran.stdout + ran.stderr
+    assert gaia.saved["web"]["headers"] == {"B": "b", "Authorization": "Bearer ${T}"}
 
 
 def test_wrong_command_lines_exit_with_2(gaia: Gaia) -> None:
@@ -195,7 +161,7 @@ def test_an_entry_with_invalid_members_is_completed_or_refused(gaia: Gaia) -> No
     ):
         ran = gaia("add", "c", "--no-check", "--json", entry, *option)
         assert (ran.code, len(ran.errors)) == (3, 2), ran
-    assert saved(gaia) == {"a": {"command": "prog", "env": None}, "b": {"command": "prog", "env": {"A": "1"}}}
+    assert gaia.saved == {"a": {"command": "prog", "env": None}, "b": {"command": "prog", "env": {"A": "1"}}}
 
 
 def test_the_named_one_of_several_servers_is_saved(gaia: Gaia) -> None:
@@ -203,7 +169,7 @@ def test_the_named_one_of_several_servers_is_saved(gaia: Gaia) -> None:
     two = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
 
     assert gaia("add", "b", "--no-check", "--json", two).code == 0
-    assert saved(gaia) == {"b": {"command": "y"}}
+    assert gaia.saved == {"b": {"command": "y"}}
     for entry, expected in ((two, "contains 2 servers"), ('{"mcpServers": {}}', "contains no server")):
         ran = gaia("add", "c", "--no-check", "--json", entry)
         assert (ran.code, len(ran.errors)) == (2, 2), ran
@@ -225,7 +191,7 @@ def test_a_relative_program_is_saved_with_its_absolute_path(gaia: Gaia) -> None:
     gaia("add", "g", "--no-check", "--cwd", "sub", "--", "./run.sh")
 
     assert f"note: the program is saved as {str(gaia.cwd / 'sub/run.sh')!r}\n" in ran.stderr
-    assert {name: entry["command"] for name, entry in saved(gaia).items()} == {
+    assert {name: entry["command"] for name, entry in gaia.saved.items()} == {
         "a": str(gaia.cwd / "sub/run.sh"),
         "b": str(gaia.cwd / "run.sh"),
         "c": "prog",
@@ -234,7 +200,7 @@ def test_a_relative_program_is_saved_with_its_absolute_path(gaia: Gaia) -> None:
         "f": "/opt/../runs",
         "g": "./run.sh",
     }
-    assert saved(gaia)["a"]["args"] == ["x/y"]
+    assert gaia.saved["a"]["args"] == ["x/y"]
 
 
 def test_members_written_by_other_programs_are_preserved(gaia: Gaia) -> None:
@@ -260,7 +226,7 @@ def test_concurrent_writers_lose_no_entry(gaia: Gaia) -> None:
         process.communicate()
 
     assert [process.returncode for process in running] == [0] * 8
-    assert sorted(saved(gaia)) == [f"s{number}" for number in range(8)]
+    assert sorted(gaia.saved) == [f"s{number}" for number in range(8)]
     assert [path.name for path in gaia.config.parent.iterdir()] == [gaia.config.name]
 
 
@@ -273,18 +239,6 @@ def test_the_config_option_names_another_file(gaia: Gaia) -> None:
     assert list(json.loads(other.read_text())["servers"]) == ["x", "y"]
     assert gaia("tools", "x", "--config", str(other)).code == 0
     assert not gaia.config.exists()
-
-
-def test_an_argument_that_is_a_file_of_this_folder_is_warned_about(gaia: Gaia) -> None:
-    """Ours: a server is started in whatever folder it is called from."""
-    (gaia.cwd / "agent.py").write_text("")
-    said = "note: 'agent.py:Agent' is a file of this folder, "
-
-    for words in (("x", "--no-check"), ("x", "--no-check", "--force", "--cwd", ".")):
-        ran = gaia("add", *words, "--", "gaia", "mcp", "serve", "agent.py:Agent")
-        assert ran.code == 0
-        assert ran.stderr.startswith(said) == ("--cwd" not in words)
-    assert said not in gaia("add", "y", "--no-check", "--", "gaia", "mcp", "serve", "demo").stderr
 
 
 def test_an_entry_is_parsed_once(gaia: Gaia) -> None:
@@ -301,33 +255,16 @@ def test_an_option_does_not_repair_an_invalid_entry(gaia: Gaia) -> None:
         assert ran.code == 3
 
 
-@pytest.mark.parametrize("command", ["npx", "/usr/bin/python3", "docker"])
-def test_a_launcher_without_arguments_is_refused(gaia: Gaia, command: str) -> None:
-    """Ours: it reads what a person would type, until the timeout."""
-    refused = gaia("add", "x", "--", command)
-
-    assert (refused.code, refused.errors) == (
-        3,
-        [
-            f"error: server 'x': its command '{command}' alone does not start a server",
-            f"hint: give the program that it runs: gaia mcp add x -- {command} ARG...",
-        ],
-    )
-    assert gaia("add", json.dumps({"x": {"command": command}})).errors == refused.errors
-    assert not gaia.config.exists()
-    assert gaia("add", "x", "--no-check", "--", command).code == 0
-
-
 def test_the_revision_of_a_server_is_fixed_and_unset(gaia: Gaia) -> None:
     """IO-10, ours: for a server that does not respond to unknown methods."""
     fixed = gaia("add", "demo", "--protocol", "2025-06-18", "--json", "--", "gaia", "mcp", "serve", "demo")
 
     assert fixed.json["protocolVersion"] == "2025-06-18"
-    assert saved(gaia)["demo"]["protocolVersion"] == "2025-06-18"
+    assert gaia.saved["demo"]["protocolVersion"] == "2025-06-18"
     assert gaia("show", "demo", "--check", "--json").json["server"]["era"] == "handshake"
     assert gaia("edit", "demo", "--protocol", "2026-07-28", "--json").json["protocolVersion"] == "2026-07-28"
     free = gaia("edit", "demo", "--unset", "protocolVersion")
-    assert (free.code, "protocolVersion" in saved(gaia)["demo"]) == (0, False)
+    assert (free.code, "protocolVersion" in gaia.saved["demo"]) == (0, False)
 
 
 def test_a_fixed_revision_that_the_server_does_not_support_is_named(gaia: Gaia) -> None:
@@ -353,4 +290,4 @@ def test_a_pasted_entry_that_trusts_hints_is_warned_about(gaia: Gaia) -> None:
 
     assert "gaia mcp edit s --no-trust-hints" in pasted.stderr
     assert "--no-trust-hints" not in own.stderr
-    assert saved(gaia)["s"]["trustHints"] is True
+    assert gaia.saved["s"]["trustHints"] is True

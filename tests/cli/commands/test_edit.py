@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import BIN, entry_of, run_on_terminal
+from tests.cli.conftest import BIN, entry_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
-
-
-def servers(gaia: Gaia) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(gaia.config.read_text())["mcpServers"]
-    return found
-
-
-def with_editor(gaia: Gaia, script: str) -> Path:
-    """From now on the editor is a shell script that is given the file as `$1`, and notes its name and mode."""
-    editor = gaia.home / "an editor"
-    editor.write_text(f'#!/bin/sh\necho "$1" >> {gaia.home}/files\nstat -c %a "$1" > {gaia.home}/mode\n{script}\n')
-    editor.chmod(0o755)
-    gaia.environ["EDITOR"] = f"'{editor}'"
-    gaia.environ["TMPDIR"] = str(gaia.home)
-    return gaia.home / "files"
 
 
 def test_only_the_named_members_are_changed(gaia: Gaia) -> None:
@@ -52,8 +34,8 @@ def test_only_the_named_members_are_changed(gaia: Gaia) -> None:
         "  timeout: nothing → 5",
     ]
     changed = {**entry, "env": {"B": "3", "PATH": "${PATH}"}, "cwd": str(gaia.cwd / "sub"), "timeout": 5}
-    assert json.dumps(servers(gaia)["b"]) == json.dumps(changed)
-    assert list(servers(gaia)) == ["a", "b", "c"]
+    assert json.dumps(gaia.saved["b"]) == json.dumps(changed)
+    assert list(gaia.saved) == ["a", "b", "c"]
 
 
 def test_json_has_the_values_before_and_after(demo: Gaia) -> None:
@@ -73,10 +55,10 @@ def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:
     (gaia.cwd / "run").symlink_to(BIN / "gaia")
 
     assert gaia("edit", "x", f"{BIN}/gaia mcp serve demo").code == 0
-    assert servers(gaia)["x"] == {**DEMO, "env": {"A": "1"}}
+    assert gaia.saved["x"] == {**DEMO, "env": {"A": "1"}}
     ran = gaia("edit", "x", "--", "./run", "mcp", "serve", "demo")
     assert (ran.code, ran.stderr) == (0, f"note: the program is saved as '{gaia.cwd}/run'\n")
-    assert servers(gaia)["x"]["command"] == f"{gaia.cwd}/run"
+    assert gaia.saved["x"]["command"] == f"{gaia.cwd}/run"
 
 
 def test_a_change_that_fails_its_check_is_not_saved(gaia: Gaia) -> None:
@@ -89,7 +71,7 @@ def test_a_change_that_fails_its_check_is_not_saved(gaia: Gaia) -> None:
     assert ran.errors[1].startswith("hint: nothing was saved;")
     assert gaia.config.read_text() == before
     assert gaia("edit", "good-handshake", "--no-check", "--", "sh", "-c", "exit 3").code == 0
-    assert servers(gaia)["good-handshake"]["command"] == "sh"
+    assert gaia.saved["good-handshake"]["command"] == "sh"
 
 
 @pytest.mark.parametrize("words", [("--rename", "y"), ("--request-timeout", "2.5"), ("--unset", "x_mine")])
@@ -110,7 +92,7 @@ def test_a_renamed_server_keeps_its_place_and_its_log(gaia: Gaia) -> None:
 
     assert ran.json["edited"] == "bee"
     assert ran.json["changes"] == {"name": {"before": "b", "after": "bee"}}
-    assert list(servers(gaia).items()) == [("a", DEMO), ("bee", entry), ("c", DEMO)]
+    assert list(gaia.saved.items()) == [("a", DEMO), ("bee", entry), ("c", DEMO)]
     assert "boom" in gaia("logs", "bee").stdout
     assert gaia("logs", "b").code == 3
 
@@ -123,12 +105,12 @@ def test_the_transport_of_a_server_can_be_changed(gaia: Gaia) -> None:
     ran = gaia("edit", "x", "--url", "https://e.org/mcp", "--header", "X-Key: hunter2222", "--no-check")
     assert ran.code == 0
     assert "hunter2222" not in ran.stdout
-    assert servers(gaia)["x"] == {"timeout": 3, "url": "https://e.org/mcp", "headers": {"X-Key": "hunter2222"}}
+    assert gaia.saved["x"] == {"timeout": 3, "url": "https://e.org/mcp", "headers": {"X-Key": "hunter2222"}}
     assert gaia("edit", "x", "--unset", "headers.X-Key", "--no-check").code == 0
-    assert "headers" not in servers(gaia)["x"]
+    assert "headers" not in gaia.saved["x"]
     assert gaia("edit", "x", "--url", "https://e.org/other", "--no-check").code == 0
     assert gaia("edit", "x", "--", *[str(BIN / "gaia"), "mcp", "serve", "demo"]).code == 0
-    assert servers(gaia)["x"] == {"timeout": 3, **DEMO}
+    assert gaia.saved["x"] == {"timeout": 3, **DEMO}
 
 
 def test_an_invalid_entry_can_be_corrected(gaia: Gaia) -> None:
@@ -138,7 +120,7 @@ def test_an_invalid_entry_can_be_corrected(gaia: Gaia) -> None:
     ran = gaia("edit", "x", "--unset", "cwd")
 
     assert ran.code == 0
-    assert servers(gaia)["x"] == DEMO
+    assert gaia.saved["x"] == DEMO
 
 
 @pytest.mark.parametrize("held", [["A=1"], "A=1"])
@@ -157,7 +139,7 @@ def test_an_invalid_env_or_headers_member_is_replaced(
 
     assert (ran.code, ran.errors) == (0, [])
     assert ran.stdout.splitlines()[1] == f"  {member}: **** → nothing"
-    assert servers(gaia)["x"] == {**way, member: {"B": "2"}}
+    assert gaia.saved["x"] == {**way, member: {"B": "2"}}
 
 
 def test_an_edit_without_a_change_writes_nothing(gaia: Gaia) -> None:
@@ -231,139 +213,3 @@ def test_a_project_server_is_not_edited(gaia: Gaia) -> None:
 
     assert ran.code == 3
     assert ".mcp.json" in ran.errors[1]
-
-
-def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
-    """Ours: in a file that only its owner can read, and that is deleted once it is saved."""
-    gaia.write({"x": {**DEMO, "env": {"A": "hunter2222"}}})
-    files = with_editor(gaia, """sed -i 's/hunter2222/hunter3333/' "$1" """)
-
-    shown, code = run_on_terminal(gaia, "edit", "x")
-
-    assert code == 0, shown
-    assert "env.A: **** → ****" in shown
-    assert servers(gaia)["x"]["env"] == {"A": "hunter3333"}
-    assert (gaia.home / "mode").read_text() == "600\n"
-    assert not os.path.exists(files.read_text().strip())  # noqa: PTH110
-
-
-@pytest.mark.parametrize("script", [":", 'rm "$1"'])
-def test_an_unchanged_or_deleted_editor_file_changes_nothing(gaia: Gaia, script: str) -> None:
-    """Ours: a person who changed their mind leaves the editor so."""
-    gaia.write({"x": DEMO})
-    files = with_editor(gaia, script)
-
-    shown, code = run_on_terminal(gaia, "edit", "x")
-
-    assert (code, "nothing changed in 'x'" in shown) == (0, True)
-    assert not os.path.exists(files.read_text().strip())  # noqa: PTH110
-
-
-@pytest.mark.parametrize("name", ["a/b", "n" * 300])
-def test_a_server_of_any_name_is_opened_in_the_editor(gaia: Gaia, name: str) -> None:
-    """Ours: in a file named after it as far as possible. It can be saved only under a valid name."""
-    gaia.write({name: DEMO})
-    with_editor(gaia, """sed -i 's/^{/{"timeout": 9,/' "$1" """)
-
-    shown, code = run_on_terminal(gaia, "edit", name, typed=b"n\n", after=b"Edit it again?")
-
-    assert code == 3, shown
-    assert "not saved: " in shown
-
-
-def test_a_lone_surrogate_can_be_edited(gaia: Gaia) -> None:
-    """Ours: JSON can have one, as an escape only."""
-    gaia.write({"x": {**DEMO, "note": "\ud800"}})
-    with_editor(gaia, """sed -i 's/ud800/udfff/; s/^{/{"timeout": 9,/' "$1" """)
-
-    shown, code = run_on_terminal(gaia, "edit", "x")
-
-    assert code == 0, shown
-    assert servers(gaia)["x"] == {"timeout": 9, **DEMO, "note": "\udfff"}
-
-
-def test_a_mistake_can_be_corrected_in_the_editor(gaia: Gaia) -> None:
-    """Ours: the editor opens the text that was written."""
-    gaia.write({"x": DEMO})
-    mend = """sed -i 's/oops//; s/^{/{"timeout": 9,/' "$1" """
-    fix = f'if grep -q oops "$1"; then {mend}; else echo oops >> "$1"; fi'
-    files = with_editor(gaia, fix)
-
-    shown, code = run_on_terminal(gaia, "edit", "x", typed=b"y\n", after=b"Edit it again?")
-
-    assert code == 0, shown
-    assert "not saved: " in shown
-    assert servers(gaia)["x"] == {"timeout": 9, **DEMO}
-    first, second = files.read_text().splitlines()
-    assert first == second
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        ('echo oops >> "$1"', "not JSON"),
-        ("""sed -i 's/"command"/"order"/' "$1" """, "'command'"),
-        ("""sed -i 's/"serve"/"swerve"/' "$1" """, "exited with status"),
-    ],
-)
-def test_the_editor_file_is_preserved_when_it_cannot_be_saved(gaia: Gaia, script: str, expected: str) -> None:
-    """Ours: and its path is named."""
-    gaia.write({"x": DEMO})
-    files = with_editor(gaia, script)
-
-    shown, code = run_on_terminal(gaia, "edit", "x", typed=b"n\n", after=b"Edit it again?")
-
-    (file,) = files.read_text().splitlines()
-    assert code in (3, 4)
-    assert expected in shown
-    assert f"what you wrote is in {file}" in shown.replace("\r\n", "")
-    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600  # noqa: PTH116
-    assert servers(gaia)["x"] == DEMO
-
-
-def test_the_editor_file_is_preserved_when_the_editor_fails(gaia: Gaia) -> None:
-    """Ours: it may have been hours of work."""
-    gaia.write({"x": DEMO})
-    files = with_editor(gaia, """sed -i 's/serve/swerve/' "$1"; exit 1""")
-
-    shown, code = run_on_terminal(gaia, "edit", "x")
-
-    file = Path(files.read_text().strip())
-    assert code == 3
-    assert "ended with status 1" in shown
-    assert f"what you wrote is in {file}" in shown.replace("\r\n", "")
-    assert json.loads(file.read_text()) == {**DEMO, "args": ["mcp", "swerve", "demo"]}
-    assert servers(gaia)["x"] == DEMO
-
-
-@pytest.mark.parametrize(
-    ("editor", "expected"),
-    [("sh -c 'exit 7'", "ended with status 7"), ("no-such-editor", "cannot be run"), ("vi 'x", "cannot be run")],
-)
-def test_an_editor_that_fails_changes_nothing(gaia: Gaia, editor: str, expected: str) -> None:
-    """Ours: neither the entry nor the folder of temporary files."""
-    gaia.write({"x": DEMO})
-    with_editor(gaia, "")
-    gaia.environ["VISUAL"] = editor
-
-    shown, code = run_on_terminal(gaia, "edit", "x")
-
-    assert code == 3
-    assert expected in shown
-    assert servers(gaia)["x"] == DEMO
-    assert not list(gaia.home.glob("gaia-x-*"))
-
-
-def test_a_new_secret_is_warned_about(gaia: Gaia) -> None:
-    """Ours: in a header as in a variable, as by `add`; an old one is not mentioned again."""
-    secret = "hunter22hunter22"
-    gaia.write({"far": {"url": "https://e.org", "headers": {"X-Key": secret}}, "x": {**DEMO, "env": {"KEY": secret}}})
-    header = gaia("edit", "far", "--header", f"X-Token: {secret}", "--no-check")
-    variable = gaia("edit", "x", "--env", f"TOKEN={secret}", "--no-check")
-    added = gaia("add", "new", "--url", "https://e.org", "--header", f"X-Token: {secret}", "--no-check")
-    note = "note: the header X-Token is stored as plain text"
-    assert [note in ran.stderr for ran in (header, added)] == [True, True]
-    assert "note: TOKEN is stored as plain text" in variable.stderr
-    assert "X-Key" not in header.stderr
-    assert "note: KEY" not in variable.stderr
-    assert secret not in header.stdout + header.stderr + added.stderr + variable.stderr

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.cli.conftest import entry_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
-
-
-def servers(gaia: Gaia) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(gaia.config.read_text())["mcpServers"]
-    return found
 
 
 def test_a_disabled_server_is_left_out_unless_it_is_named(gaia: Gaia) -> None:
@@ -24,7 +18,7 @@ def test_a_disabled_server_is_left_out_unless_it_is_named(gaia: Gaia) -> None:
     ran = gaia("disable", "a", "a")
 
     assert (ran.code, ran.stdout) == (0, "disabled 'a' in ~/.gaia/mcp_servers.json\n")
-    assert servers(gaia) == {"a": {**entries["a"], "disabled": True}, "b": entries["b"]}
+    assert gaia.saved == {"a": {**entries["a"], "disabled": True}, "b": entries["b"]}
     assert [server["name"] for server in gaia("tools", "--json").json["servers"]] == ["b"]
     assert gaia("tools", "a").code == 0
     assert "disabled" in gaia("list").stdout
@@ -38,7 +32,7 @@ def test_enable_restores_the_entry(gaia: Gaia) -> None:
     ran = gaia("enable", "a", "b", "--json")
 
     assert (ran.code, ran.json) == (0, {"enabled": ["a", "b"], "path": str(gaia.config)})
-    assert servers(gaia) == entries
+    assert gaia.saved == entries
 
 
 def test_an_unknown_name_changes_no_server(gaia: Gaia) -> None:
@@ -58,7 +52,7 @@ def test_an_invalid_entry_cannot_be_disabled(gaia: Gaia) -> None:
     gaia.write({"odd": "uvx x"})
 
     assert gaia("disable", "odd").code == 3
-    assert servers(gaia) == {"odd": "uvx x"}
+    assert gaia.saved == {"odd": "uvx x"}
 
 
 def test_a_missing_file_is_not_created(gaia: Gaia) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
-
-
-def saved(gaia: Gaia) -> Any:
-    return json.loads(gaia.config.read_text())["mcpServers"]
 
 
 def test_remove_with_an_unknown_name_removes_no_server(gaia: Gaia) -> None:
@@ -18,10 +14,10 @@ def test_remove_with_an_unknown_name_removes_no_server(gaia: Gaia) -> None:
     gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})
 
     missing = gaia("remove", "a", "bb")
-    assert (missing.code, list(saved(gaia))) == (3, ["a", "b", "c"])
+    assert (missing.code, list(gaia.saved)) == (3, ["a", "b", "c"])
     done = gaia("remove", "a", "c", "--json")
     assert done.json["removed"] == ["a", "c"]
-    assert list(saved(gaia)) == ["b"]
+    assert list(gaia.saved) == ["b"]
 
 
 def test_a_project_server_is_not_removed(gaia: Gaia) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.cli.commands.test_add import saved
 from tests.prepare.peers import NPM_SERVERS
 
 if TYPE_CHECKING:
@@ -236,11 +235,11 @@ def test_the_snippet_of_a_readme_is_added_unedited(gaia: Gaia, name: str) -> Non
     ran = gaia("add", "--no-check", readme.snippet)
 
     assert (ran.code, ran.errors) == (0, [])
-    assert saved(gaia) == {readme.name: readme.entry}
+    assert gaia.saved == {readme.name: readme.entry}
     assert readme.note in ran.stderr
     if not readme.snippet.lstrip().startswith("claude "):
         assert gaia("add", "--no-check", "--force", "-", stdin=readme.snippet).code == 0
-        assert saved(gaia) == {readme.name: readme.entry}
+        assert gaia.saved == {readme.name: readme.entry}
 
 
 @pytest.mark.parametrize(("readme", "tools"), [(EVERYTHING, 10), (MEMORY, 9)], ids=["everything", "memory"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -22,11 +21,6 @@ Put this into `mcp.json`:
 """
 
 
-def own(gaia: Gaia) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(gaia.config.read_text())["mcpServers"]
-    return found
-
-
 def test_pasted_entries_are_imported(gaia: Gaia) -> None:
     """Ours: as from the file of a host, in whatever form they are pasted."""
     ran = gaia("import", "-", stdin=SNIPPET)
@@ -37,14 +31,14 @@ def test_pasted_entries_are_imported(gaia: Gaia) -> None:
         "new  My-Notes  standard input",
         "imported 2 servers into ~/.gaia/mcp_servers.json",
     ]
-    assert own(gaia) == {
+    assert gaia.saved == {
         "time": {"command": "uvx", "args": ["mcp-server-time"]},
         "My-Notes": {"command": "notes", "args": [], "env": {"KEY": "${NOTES_KEY}"}},
     }
     assert "is named 'My Notes' there" in ran.stderr
     assert gaia("import", "-", stdin=SNIPPET).stdout.split()[0] == "same"
     assert gaia("import", "-", stdin='{"command": "npx", "args": ["-y", "@scope/server-files"]}').code == 0
-    assert list(own(gaia)) == ["time", "My-Notes", "files"]
+    assert list(gaia.saved) == ["time", "My-Notes", "files"]
 
 
 def test_a_pasted_entry_replaces_another_only_with_force(gaia: Gaia) -> None:
@@ -52,7 +46,7 @@ def test_a_pasted_entry_replaces_another_only_with_force(gaia: Gaia) -> None:
     gaia.write({"time": {"command": "other", "args": []}})
 
     ran = gaia("import", "-", stdin=SNIPPET)
-    assert (ran.code, list(own(gaia))) == (3, ["time", "My-Notes"])
+    assert (ran.code, list(gaia.saved)) == (3, ["time", "My-Notes"])
     assert ran.errors[0].startswith(
         "error: 'time' of standard input differs from the one of ~/.gaia/mcp_servers.json in "
     )
@@ -61,7 +55,7 @@ def test_a_pasted_entry_replaces_another_only_with_force(gaia: Gaia) -> None:
     shown = gaia("import", "-", "--server", "time", "--force", "--dry-run", stdin=SNIPPET)
     assert '+      "command": "uvx"' in shown.stdout
     assert gaia("import", "-", "--server", "time", "--force", stdin=SNIPPET).code == 0
-    assert own(gaia)["time"]["command"] == "uvx"
+    assert gaia.saved["time"]["command"] == "uvx"
 
 
 def test_standard_input_and_hosts_are_imported_together(gaia: Gaia) -> None:
@@ -70,7 +64,7 @@ def test_standard_input_and_hosts_are_imported_together(gaia: Gaia) -> None:
     (gaia.home / ".cursor/mcp.json").write_text('{"mcpServers": {"c": {"command": "x"}}}')
 
     assert gaia("import", "cursor", "-", "--json", stdin='"b": {"command": "y"}').code == 0
-    assert list(own(gaia)) == ["c", "b"]
+    assert list(gaia.saved) == ["c", "b"]
 
 
 def test_invalid_pasted_text_is_reported(gaia: Gaia) -> None:

@@ -1,4 +1,4 @@
-"""`gaia mcp add` of what people paste: entries, URLs, and the lines of other programs."""
+"""The servers that the words after `add` describe: pasted entries, URLs, and the lines of other programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.commands.test_add import saved
 from tests.cli.conftest import SERVERS, entry_of, run_on_terminal
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def test_an_entry_is_pasted_as_an_argument(gaia: Gaia, words: tuple[str, ...]) -
 
     name = words[0] if words else "demo"
     assert ran.stdout == f"added '{name}' to ~/.gaia/mcp_servers.json: demo 0.1.0, 10 tools\n"
-    assert saved(gaia) == {name: DEMO}
+    assert gaia.saved == {name: DEMO}
 
 
 def test_an_entry_is_read_from_standard_input(gaia: Gaia) -> None:
@@ -41,7 +40,7 @@ def test_an_entry_is_read_from_standard_input(gaia: Gaia) -> None:
     assert gaia("add", "-", "--no-check", stdin=text).code == 0
     assert gaia("add", "other", "-", "--no-check", stdin=text).code == 0
     assert gaia("add", "third", "--entry", "-", "--no-check", stdin=text).code == 0
-    assert saved(gaia) == {"demo": DEMO, "other": DEMO, "third": DEMO}
+    assert gaia.saved == {"demo": DEMO, "other": DEMO, "third": DEMO}
 
 
 def test_a_note_on_a_terminal_describes_the_awaited_input(gaia: Gaia) -> None:
@@ -49,7 +48,7 @@ def test_a_note_on_a_terminal_describes_the_awaited_input(gaia: Gaia) -> None:
     typed = f"{json.dumps(DEMO)}\n".encode() + b"\x04"
     shown, code = run_on_terminal(gaia, "add", "-", "--no-check", typed=typed, after=b"Ctrl-D")
     assert code == 0, shown
-    assert saved(gaia) == {"demo": DEMO}
+    assert gaia.saved == {"demo": DEMO}
 
 
 @pytest.mark.parametrize("word", ["@snippet", "@~/snippet.md", "snippet.json", "./snippet.json"])
@@ -61,7 +60,7 @@ def test_an_entry_is_read_from_a_file(gaia: Gaia, word: str) -> None:
 
     assert gaia("add", word, "--no-check").code == 0
     assert gaia("add", "other", word, "--no-check").code == 0
-    assert saved(gaia) == {"demo": DEMO, "other": DEMO}
+    assert gaia.saved == {"demo": DEMO, "other": DEMO}
 
 
 def test_several_servers_are_added_all_or_none(gaia: Gaia) -> None:
@@ -78,13 +77,13 @@ def test_several_servers_are_added_all_or_none(gaia: Gaia) -> None:
     assert "note: nothing was saved" in ran.stderr
     taken = gaia("add", json.dumps({"x": DEMO, "demo": DEMO}))
     assert taken.code == 3
-    assert list(saved(gaia)) == ["demo", "good"]
+    assert list(gaia.saved) == ["demo", "good"]
 
 
 def test_one_of_several_pasted_servers_may_be_named(gaia: Gaia) -> None:
     """Ours: an unknown name is reported with those that the text has."""
     assert gaia("add", "good", two()).code == 0
-    assert list(saved(gaia)) == ["good"]
+    assert list(gaia.saved) == ["good"]
 
     ran = gaia("add", "other", two())
     assert (ran.code, len(ran.errors)) == (2, 2)
@@ -128,7 +127,7 @@ def test_invalid_json_is_reported_with_its_position(gaia: Gaia, text: str, expec
 def test_a_handler_entry_is_pasted_too(gaia: Gaia) -> None:
     """Ours: no other host has them; an object that is not an entry is invalid, as in the file."""
     assert gaia("add", "x", '{"handler": "pkg.mod:Handler"}', "--no-check").code == 0
-    assert saved(gaia) == {"x": {"handler": "pkg.mod:Handler"}}
+    assert gaia.saved == {"x": {"handler": "pkg.mod:Handler"}}
     for text in ("{}", '{"a": {}}', '{"mcpServers": {"a": [1]}}'):
         ran = gaia("add", text, "--no-check")
         assert (ran.code, len(ran.errors)) == (3, 2), ran
@@ -189,7 +188,7 @@ def test_entries_of_other_hosts_are_converted(gaia: Gaia) -> None:
     assert gaia("add", "-", "--no-check", stdin=codex).code == 0
     assert gaia("add", json.dumps({"d d": {"command": "prog", "alwaysAllow": ["x"]}}), "--no-check").code == 0
 
-    assert saved(gaia) == {
+    assert gaia.saved == {
         "a": {"command": "prog", "args": [], "env": {"TOKEN": "${TOKEN}", "PORT": "3000"}},
         "b": {"command": "prog", "args": ["x"], "env": {"A": "1"}},
         "c": {"command": "prog"},
@@ -202,7 +201,7 @@ def test_entries_of_other_hosts_are_converted(gaia: Gaia) -> None:
 def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
     """Ours: some hosts use milliseconds; a number that no host can mean is invalid."""
     ran = gaia("add", '{"x": {"command": "prog", "timeout": 90000}}', "--no-check")
-    assert (ran.code, saved(gaia)["x"]["timeout"]) == (0, 90)
+    assert (ran.code, gaia.saved["x"]["timeout"]) == (0, 90)
     assert "its timeout of 90000 is read as milliseconds" in ran.stderr
     for wrong in (0, -1, True, 601_000, "90"):
         assert gaia("add", json.dumps({"y": {"command": "prog", "timeout": wrong}}), "--no-check").code == 3
@@ -216,35 +215,11 @@ def test_a_url_needs_no_name(gaia: Gaia) -> None:
     gaia("add", "docs", URL, "--no-check", "-t", "sse", "-H", "X-Team: blue")
     gaia("add", "more", URL, "--no-check", "--transport", "http")
 
-    assert saved(gaia) == {
+    assert gaia.saved == {
         "deepwiki": {"url": URL},
         "docs": {"url": URL, "headers": {"X-Team": "blue"}, "type": "sse"},
         "more": {"url": URL, "type": "http"},
     }
-
-
-def test_credentials_in_a_url_are_warned_about_and_masked(gaia: Gaia) -> None:
-    """Ours: the file has them as plain text."""
-    ran = gaia("add", "https://ada:hunter2hunter2@host.example/mcp", "--no-check")
-
-    assert "the value of 'url' is stored as plain text" in ran.stderr
-    assert "hunter2" not in ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (["--read", "--api-key", "hunter2hunter2"], "--api-key ****"),
-        (["--token=hunter2hunter2"], "--token=****"),
-        (["run", "postgres://ada:hunter2hunter2@127.0.0.1/x"], "postgres://****@127.0.0.1/x"),
-    ],
-)
-def test_a_secret_argument_is_warned_about(gaia: Gaia, arguments: list[str], part: str) -> None:
-    """Ours: by its option, and without the secret: a command may have many arguments."""
-    ran = gaia("add", "x", "--no-check", "--", "srv", *arguments)
-
-    assert f"note: the argument {part!r} is stored as plain text; use a reference" in ran.stderr
-    assert "hunter2" not in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -298,17 +273,7 @@ def test_a_server_is_named_after_its_command(gaia: Gaia) -> None:
     assert gaia("add", line).code == 0
     assert gaia("add", "--", "gaia", "mcp", "serve", "demo").code == 0
     assert gaia("add", "--", "mine", "gaia mcp serve demo").code == 0
-    assert list(saved(gaia)) == ["good_handshake", "demo", "mine"]
-
-
-def test_a_launcher_in_place_of_the_name_is_reported(gaia: Gaia) -> None:
-    """Ours: in `add uvx mcp-server-foo`, the name was forgotten."""
-    ran = gaia("add", "uvx", "mcp-server-foo")
-
-    assert (ran.code, ran.errors[1]) == (
-        4,
-        "hint: the name of the server is missing: gaia mcp add foo -- uvx mcp-server-foo",
-    )
+    assert list(gaia.saved) == ["good_handshake", "demo", "mine"]
 
 
 @pytest.mark.parametrize(
@@ -322,11 +287,11 @@ def test_a_launcher_in_place_of_the_name_is_reported(gaia: Gaia) -> None:
 def test_the_add_command_of_another_client_is_accepted(gaia: Gaia, line: str) -> None:
     """Ours: in quotes or without them, with the short options that people know."""
     assert gaia("add", line, "--no-check").code == 0
-    before = saved(gaia)
+    before = gaia.saved
     assert gaia("add", "--force", *shlex.split(line.removeprefix("$ "))).code == 0
 
     env = {"TOKEN": "t0", **({"NOTE": "b"} if "NOTE" in line else {})}
-    assert saved(gaia) == before == {"demo": {**DEMO, "env": env}}
+    assert gaia.saved == before == {"demo": {**DEMO, "env": env}}
 
 
 def test_the_authorization_in_the_line_of_another_client_is_saved(gaia: Gaia) -> None:
@@ -351,7 +316,7 @@ def test_the_authorization_in_the_line_of_another_client_is_saved(gaia: Gaia) ->
     )
 
     assert [one.code for one in ran] == [0, 0, 0]
-    assert saved(gaia) == {
+    assert gaia.saved == {
         "docs": {
             "url": "https://x.example",
             "type": "http",
@@ -395,42 +360,12 @@ def test_a_command_line_on_standard_input_is_refused(gaia: Gaia) -> None:
         assert ran.errors[1].endswith(f"gaia mcp add '{line}'")
 
 
-def test_a_url_without_a_scheme_is_reported(gaia: Gaia) -> None:
-    """Ours: people remember a URL so; as a command it is a missing file."""
-    for scheme, word in (("https", "mcp.deepwiki.com/mcp"), ("http", "localhost:3000/mcp")):
-        ran = gaia("add", "docs", word)
-        assert (ran.code, ran.errors[1]) == (4, f"hint: if it is a URL: gaia mcp add docs {scheme}://{word}")
-
-
 def test_a_scope_without_effect_is_explained(gaia: Gaia) -> None:
     """Ours: there is one file for the person, and `--config` for others; `user` is the default anyway."""
     assert "scope" not in gaia("add", "a", "-s", "user", "--no-check", "--", "prog").stderr
     ran = gaia("add", "b", "--scope", "project", "--no-check", "--", "prog")
     assert "--scope has no effect" in ran.stderr
-    assert list(saved(gaia)) == ["a", "b"]
-
-
-def test_placeholders_are_warned_about(gaia: Gaia) -> None:
-    """Ours: with the command that sets the value; they are not secrets yet."""
-    entry = {"command": "prog", "args": ["/path/to/notes"], "env": {"API_KEY": "<your-key>", "TZ": "UTC"}}
-    ran = gaia("add", "x", json.dumps(entry), "--no-check")
-    assert ran.stderr.splitlines()[:2] == [
-        "note: API_KEY is a placeholder; set it with: gaia mcp edit x --env API_KEY=VALUE",
-        "note: '/path/to/notes' contains a placeholder; set it with: gaia mcp edit x",
-    ]
-    assert "plain text" not in ran.stderr
-
-    url = gaia("add", "y", URL, "-H", "Authorization: Bearer YOUR_TOKEN", "--no-check")
-    assert "gaia mcp edit y --header 'Authorization: VALUE'" in url.stderr
-
-    missing = gaia("add", "w", "--", "/ABSOLUTE/PATH/TO/uv", "run", "weather.py")
-    assert (
-        missing.code,
-        missing.errors[1].endswith("gaia mcp add w --no-check -- /ABSOLUTE/PATH/TO/uv run weather.py"),
-    ) == (4, True)
-    dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
-    failed = gaia("add", "z", json.dumps(dead))
-    assert (failed.code, failed.errors[1].endswith("set it with --env API_KEY=VALUE")) == (4, True)
+    assert list(gaia.saved) == ["a", "b"]
 
 
 def test_a_variable_before_the_command_is_reported_with_its_option(gaia: Gaia) -> None:
