@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.completion.answering import answered
-from gaia_mcp.cli.completion.completers import call_targets, call_words
-from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.parsing import PROGRAM
 from tests.cli.conftest import BIN
 
@@ -217,18 +215,6 @@ def test_no_parameter_needs_typer_to_be_completed(gaia: Gaia) -> None:
         check=True,
     )
     assert (ran.stdout.decode(), len(lines) > 100) == ("", True)
-
-
-def test_completion_reads_the_configuration_once(gaia: Gaia) -> None:
-    """Ours: a server, its tools and their arguments come from one reading of the file."""
-    gaia.config.rename(gaia.cwd / "other.json")
-    context = CompletionContext({"config": "other.json", "target": "a:b", "words": ["greet"]})
-
-    call_targets(context)
-    (gaia.cwd / "other.json").unlink()
-
-    assert [each.value for each in call_targets(context)] == ["my server", "a:b", "my \U0001f600"]
-    assert call_words(context) == []
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1"])
