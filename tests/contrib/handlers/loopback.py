@@ -1,11 +1,12 @@
-"""An HTTP server on a loopback port, which answers with the function of a test."""
+"""An HTTP server on a loopback port, which answers with the function of a test, or as an MCP server."""
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,3 +55,34 @@ def http_server(answer: Callable[[Request], tuple[int, bytes]]) -> Iterator[str]
         finally:
             server.shutdown()
             thread.join()
+
+
+class RemoteServer:
+    """An MCP server over HTTP, of the first revision. The first `failing` calls of a tool fail."""
+
+    def __init__(self, failing: int = 0) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.authorizations: set[str | None] = set()
+        self.failing = failing
+
+    def __call__(self, request: Request) -> tuple[int, bytes]:
+        message = json.loads(request.body)
+        self.messages.append(message)
+        self.authorizations.add(request.headers["Authorization"])
+        if "id" not in message:
+            return 202, b""
+        if message["method"] == "tools/call" and self.failing:
+            self.failing -= 1
+            return 503, b"busy"
+        return 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": self.result(message)}).encode()
+
+    def result(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message["method"] == "initialize":
+            return {"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
+        if message["method"] == "tools/list":
+            return {"tools": [{"name": "goto", "description": "Go to a page", "inputSchema": {"type": "object"}}]}
+        texts = [{"type": "text", "text": json.dumps(message["params"])}, {"type": "text", "text": "done"}]
+        return {"content": [*texts, {"type": "image", "data": "", "mimeType": "image/png"}]}
+
+    def methods(self) -> list[str]:
+        return [message["method"] for message in self.messages]

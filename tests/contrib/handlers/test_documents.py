@@ -19,11 +19,10 @@ from gaia_mcp.handlers import (
     MCPHandlerConfig,
     MCPManager,
     MCPRegistry,
-    load_handler,
     load_handlers_from_directory,
     load_mcp_handler,
 )
-from tests.contrib.handlers.loopback import Request, http_server
+from tests.contrib.handlers.loopback import RemoteServer, Request, http_server
 
 if TYPE_CHECKING:
     from tests.contrib.handlers.files import Write
@@ -123,37 +122,6 @@ def test_the_minimal_example_observes_its_timeout(folder: Path) -> None:
     assert result.error_message == "Timeout after 0.2s"
 
 
-class RemoteServer:
-    """An MCP server over HTTP, of the first revision. The first `failing` calls of a tool fail."""
-
-    def __init__(self, failing: int = 0) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.authorizations: set[str | None] = set()
-        self.failing = failing
-
-    def __call__(self, request: Request) -> tuple[int, bytes]:
-        message = json.loads(request.body)
-        self.messages.append(message)
-        self.authorizations.add(request.headers["Authorization"])
-        if "id" not in message:
-            return 202, b""
-        if message["method"] == "tools/call" and self.failing:
-            self.failing -= 1
-            return 503, b"busy"
-        return 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": self.result(message)}).encode()
-
-    def result(self, message: dict[str, Any]) -> dict[str, Any]:
-        if message["method"] == "initialize":
-            return {"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
-        if message["method"] == "tools/list":
-            return {"tools": [{"name": "goto", "description": "Go to a page", "inputSchema": {"type": "object"}}]}
-        texts = [{"type": "text", "text": json.dumps(message["params"])}, {"type": "text", "text": "done"}]
-        return {"content": [*texts, {"type": "image", "data": "", "mimeType": "image/png"}]}
-
-    def methods(self) -> list[str]:
-        return [message["method"] for message in self.messages]
-
-
 def test_the_json_rpc_example_runs(folder: Path) -> None:
     """A1: initialize, initialized, tools/list; `Authorization: Bearer`; the text of a result."""
     remote, screen = RemoteServer(), Screen()
@@ -204,26 +172,6 @@ def test_the_json_rpc_example_reports_a_server_that_does_not_answer(folder: Path
     assert not handler.health_check()
     assert handler.list_tools() == []
     assert screen.shown == ["[browser] connecting", "[browser] initialize failed"]
-
-
-@pytest.mark.parametrize(("failing", "attempts", "fails"), [(0, 1, False), (2, 3, False), (9, 3, True)])
-def test_the_example_that_is_shipped_runs(failing: int, attempts: int, fails: bool) -> None:
-    """A1: a handler that sends JSON-RPC, to be copied; `max_retries + 1` attempts, and the reason of the last."""
-    remote = RemoteServer(failing)
-    with http_server(remote) as url:
-        config = MCPHandlerConfig("browser", settings={"url": f"{url}/v2", "api_key": "lpd_secret"})
-        registry = MCPRegistry()
-        registry.register_custom(load_handler("gaia_mcp.contrib.handlers.json_rpc_handler:JsonRpcHandler", config))
-        with MCPManager(registry) as manager:
-            (offered,) = manager.get_tools_as_openai_schema()
-            result = manager.call_tool("goto", {"url": "https://example.org"})
-
-    assert offered["function"]["description"] == "Go to a page"
-    assert remote.methods()[:3] == ["initialize", "notifications/initialized", "tools/list"]
-    assert remote.methods().count("tools/call") == attempts
-    assert remote.authorizations == {"Bearer lpd_secret"}
-    assert (result.is_error, result.content.endswith("done")) == (fails, not fails)
-    assert ("the server" in result.error_message) is fails
 
 
 def test_both_examples_run_under_one_manager(folder: Path) -> None:
