@@ -82,16 +82,6 @@ def test_every_name_in_all_can_be_imported() -> None:
     assert [package.__name__ for package in packages if not len(package.__all__) == len({*package.__all__}) > 0] == []
 
 
-def test_everything_about_handlers_is_importable_from_the_package_itself() -> None:
-    """Ours, and A1: a handler file needs one import line, from either."""
-    assert gaia_mcp.handlers.__all__
-    assert [
-        name
-        for name in gaia_mcp.handlers.__all__
-        if name not in gaia_mcp.__all__ or getattr(gaia_mcp, name) is not getattr(gaia_mcp.handlers, name)
-    ] == []
-
-
 def test_the_import_paths_that_gaia_documents_work_with_our_prefix() -> None:
     """GAIA's documents on MCP clients and agents: their import paths, the prefix changed."""
     wrong = [
