@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gaia_mcp
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
+from tests.covered.__main__ import PACKAGE, own_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,6 +194,17 @@ SET_BY_COMMANDS = {
 # The methods that change a list, a dictionary or a set.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 MAX_LINES = 700
+# A shorter module is tested with the one that uses it.
+MIN_TESTED_LINES = 40
+# Modules of that length without a test file of their own name.
+WITHOUT_TESTS = {
+    "core.errors.requests": "half of the tree of errors, which is tested as a whole",
+    "fleet.gateway.listing": "a part of what a gateway answers, which is tested as a whole",
+    "fleet.gateway.provider": "a gateway, which is tested as a whole",
+    "fleet.sampling": "a program that is run by the tests of calls",
+    "hosts.known": "a table, which the tests of all that reads it go through",
+    "protocol.events": "named tuples, which only the tests of what makes them can show",
+}
 VERBS = "cli.commands"
 DRIVERS = "contrib.hub.drivers"
 PACKAGES = ("catalog.packages", "catalog.runners", "catalog.runners")
@@ -213,11 +225,13 @@ class Import(NamedTuple):
 @cache
 def sources() -> dict[str, str]:
     """The text of every module, by its name without the leading `gaia_mcp.`."""
-    found = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
-    return found
+    return {module_name(path): path.read_text("utf-8") for path in sorted(ROOT.rglob("*.py"))}
+
+
+def module_name(path: Path) -> str:
+    """The name of the module in a file, without the leading `gaia_mcp.`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
@@ -482,6 +496,19 @@ def test_no_module_is_too_long_to_read() -> None:
     lengths = {name: len(text.splitlines()) for name, text in sources().items()}
 
     assert_none(f"{name} has {length} lines" for name, length in lengths.items() if length > MAX_LINES)
+
+
+def test_each_module_of_some_length_has_a_test_file_of_its_own_name() -> None:
+    """Ours: whoever opens a module finds its tests. Exceptions have their reason in the table."""
+    tests = Path(__file__).parent
+    files = "\n".join(path.relative_to(tests.parent).as_posix() for path in tests.rglob("test_*.py"))
+    without = set()
+    for path in ROOT.rglob("*.py"):
+        is_long = len(path.read_text("utf-8").splitlines()) >= MIN_TESTED_LINES
+        if is_long and not re.search(f"^{own_tests(PACKAGE / path.relative_to(ROOT))}$", files, re.MULTILINE):
+            without.add(module_name(path))
+
+    assert_none(without ^ {*WITHOUT_TESTS})
 
 
 def test_no_module_is_named_like_a_builtin_or_a_standard_module() -> None:
