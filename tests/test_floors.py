@@ -198,11 +198,9 @@ MAX_LINES = 700
 MIN_TESTED_LINES = 40
 # Modules of that length without a test file of their own name.
 WITHOUT_TESTS = {
-    "core.errors.requests": "half of the tree of errors, which is tested as a whole",
     "fleet.gateway.listing": "a part of what a gateway answers, which is tested as a whole",
     "fleet.gateway.provider": "a gateway, which is tested as a whole",
     "fleet.sampling": "a program that is run by the tests of calls",
-    "hosts.known": "a table, which the tests of all that reads it go through",
     "protocol.events": "named tuples, which only the tests of what makes them can show",
 }
 VERBS = "cli.commands"

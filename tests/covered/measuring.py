@@ -21,7 +21,10 @@ from coverage import Coverage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PACKAGES = ("client", "protocol", "server", "store")
+PACKAGES = (
+    "agents", "asking", "catalog", "checking", "client", "config", "core", "hosts", "protocol", "server", "storage",
+    "store", "text", "toolspec",
+)  # fmt: skip
 # The folder of the data files, and the packages that are measured, unless it is all of those above.
 DATA, CHOSEN = "COVERED_DATA", "COVERED_PACKAGES"
 # Processes that the tests start are measured too, each for the test file that started it.
