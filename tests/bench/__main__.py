@@ -24,6 +24,7 @@ def main() -> None:
         figures += http_bulk.in_the_server(effort, folder)
         figures += gateway.long_result(effort)
         figures += commands.many_tools(effort, folder)
+        figures += commands.batch(effort, folder)
         figures += commands.starts(effort, folder)
         figures += commands.completing(effort, folder)
         figures += commands.searching(effort, folder)

@@ -213,5 +213,18 @@ def many_tools(effort: Effort, folder: Path) -> list[Figure]:
     ]
 
 
+def batch(effort: Effort, folder: Path) -> list[Figure]:
+    """Many calls on one connection."""
+    environment = environment_with(folder / "batch", {"demo": {"command": SERVE_DEMO[0], "args": SERVE_DEMO[1:]}})
+    lines = folder / "batch" / "lines"
+    lines.write_text('{"tool": "greet", "arguments": {"name": "Ada"}}\n' * effort.tools)
+    command = [GAIA, "mcp", "call", "demo", "--batch", str(lines)]
+    if run(command, environment).stdout.count(b"Hello, Ada!") != effort.tools:
+        raise SystemExit("gaia mcp call --batch does not print all results")
+
+    (took,) = medians(min(effort.commands, 5), lambda: run(command, environment).seconds)
+    return [Figure(f"gaia mcp call --batch, {effort.tools} lines: time", took, 3, "s")]
+
+
 def _doubt(peak: int) -> str:
     return " (no more than this process: not its own)" if peak <= own_peak_bytes() else ""
