@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,15 @@ def asker(revision: str = STATELESS) -> dict[str, Any]:
 def script(name: str, **env: str) -> dict[str, Any]:
     """The entry of one of the servers that behave in a way of their own."""
     return {"command": sys.executable, "args": [str(SERVERS / name)], "env": env}
+
+
+def held(folder: Path, name: str, *arguments: str) -> tuple[dict[str, Any], Path]:
+    """The entry of one of these servers that starts once a file exists, and that file."""
+    may_start = folder / "may-start"
+    entry = script(name)
+    run = shlex.join([entry["command"], *entry["args"], *arguments])
+    start = f"until [ -e {shlex.quote(str(may_start))} ]; do sleep 0.05; done; exec {run}"
+    return {"command": "/bin/sh", "args": ["-c", start]}, may_start
 
 
 @pytest.fixture(autouse=True)

@@ -1,79 +1,45 @@
-"""The questions of servers behind a gateway: four pairs of eras, and what is not passed on."""
+"""The requests of a server that does not say which call they belong to, each answered through an open call."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
-from gaia_mcp.testing import Answers, client_for
-from tests.fleet.gateway.conftest import ERAS, MakeGateway, asker
-
-pytestmark = pytest.mark.story
-pairs = pytest.mark.parametrize(("front", "behind"), [(front, behind) for front in ERAS for behind in ERAS])
-
-
-@pairs
-def test_server_requests_reach_the_client_and_the_tool_charges_once(
-    gateway: MakeGateway, front: str, behind: str
-) -> None:
-    """Ours: a run that waits for an answer is the same run, in whatever way each side asks. All that the specification
-    lets a server ask reaches the client.
-    """
-    answers = Answers([{"size": "large"}, {"size": "no"}, "accept"])
-    roots = [{"uri": "file:///work"}]
-    gate = gateway(shop=asker(behind))
-    with client_for(gate, revision=front, answers=answers, sample="Hello", roots=roots) as client:
-        result = client.call("order", {"cups": 2})
-        counted = client.call("counts", {})["structuredContent"]
-        opened = client.call("log_in", {})
-        answered = client.call("where", {})
-
-    assert result["content"][0]["text"] == "2 large, no sugar, charge 1"
-    assert counted["charges"] == 1
-    assert [asked["message"] for asked in answers.asked] == ["Which size?", "How much sugar?", "Log in"]
-    assert opened["content"][0]["text"] == "accept"
-    assert answers.asked[2]["url"] == "https://example.com/login?s=1"
-    assert answered["content"][0]["text"] == "Hello in file:///work"
+from gaia_mcp.asking import Call
+from gaia_mcp.client.host import DeclinedError
+from gaia_mcp.fleet.gateway.questions import Declared, Passed, ServerRequests
+from gaia_mcp.protocol.input_required import QuestionError
 
 
-@pytest.mark.parametrize(("front", "behind"), [ERAS, ERAS[::-1]])
-def test_sampling_by_a_client_without_that_capability_is_an_error(
-    gateway: MakeGateway, front: str, behind: str
-) -> None:
-    """Ours: the client in front declares no sampling, so neither does the gateway."""
-    with client_for(gateway(shop=asker(behind)), revision=front) as client:
-        answered = client.call_tool("where", {})
-
-    assert "sampling" in (answered["error"] if "error" in answered else answered["content"][0]["text"])
-
-
-@pairs
-def test_concurrent_calls_each_get_their_own_answer(gateway: MakeGateway, front: str, behind: str) -> None:
-    """Ours: a server over stdio does not say which call asks, and no call may ask for all of them."""
-    client = client_for(gateway(shop=asker(behind)), revision=front)
-    client.host._elicit = lambda _: {"action": "accept", "content": {"size": "s"}}
-    with client, ThreadPoolExecutor(12) as at_once:
-        results = list(at_once.map(lambda cups: client.call("order", {"cups": cups}), range(12)))
-
-    texts = [result["content"][0]["text"].partition(",")[0] for result in results]
-    assert texts == [f"{cups} s" for cups in range(12)]
+def test_a_server_request_is_declined_while_several_clients_call() -> None:
+    """Ours: a request of a server over stdio does not name the call that it belongs to."""
+    requests = ServerRequests(Declared({}), tells_apart=True)
+    ada, again, bob = Call(), Call(), Call()
+    ada.session = again.session = "ada"
+    with requests.opened(ada, lambda _: {"roots": []}), requests.opened(again, lambda _: {"roots": []}):
+        assert requests.host.answer("roots/list", {}) == {"roots": []}
+        with requests.opened(bob, lambda _: {"roots": []}), pytest.raises(DeclinedError, match="several clients"):
+            requests.host.answer("roots/list", {})
 
 
-def test_a_stateless_server_gets_the_capabilities_of_each_client(gateway: MakeGateway) -> None:
-    """Spec 2026-07-28, MC-1: with each request, also where several clients share the connection."""
-    gate = gateway({"max_instances": 2}, shop=asker())
-    with client_for(gate) as client:
-        assert client.call("can", {})["structuredContent"] == {"elicit": True, "sample": False}
-        sampling = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
-        other = client.request("tools/call", {"name": "can", "arguments": {}, "_meta": sampling})
+def test_a_server_request_goes_to_another_call_if_one_has_ended() -> None:
+    """Ours: a server over stdio does not say which call asks, and the newest may not have."""
+    requests = ServerRequests(Declared({}))
 
-    assert other["structuredContent"] == {"elicit": False, "sample": True}
+    def ended(_: Passed) -> dict[str, Any]:
+        newest.close()
+        raise QuestionError("the call has ended")
 
+    def refused(_: Passed) -> dict[str, Any]:
+        raise QuestionError("no")
 
-@pytest.mark.parametrize("front", ERAS)
-def test_a_task_of_a_server_is_followed_to_its_result(gateway: MakeGateway, front: str) -> None:
-    """Tasks: a client that has them gets one, and one that has not waits; both are asked."""
-    answers = Answers([{"size": "large"}])
-    with client_for(gateway(shop=asker()), revision=front, answers=answers) as client:
-        assert client.call("poem", {})["content"][0]["text"] == "large"
+    newest = ExitStack()
+    with requests.opened(Call(), lambda _: {"roots": [{"uri": "file:///a"}]}):
+        newest.enter_context(requests.opened(Call(), ended))
+        assert requests.host.answer("roots/list", {})["roots"]
+        with requests.opened(Call(), refused), pytest.raises(DeclinedError, match="no"):
+            requests.host.answer("roots/list", {})
+    with pytest.raises(DeclinedError, match="no call is open"):
+        requests.host.answer("roots/list", {})
