@@ -41,12 +41,17 @@ def program_of(line: str) -> list[str]:
 
 
 class Sampler:
-    """Runs the program once for each request, for `seconds` at most. `close()` stops running programs."""
+    """Runs the program once for each request, for `seconds` at most. It may print `max_bytes`. `close()` stops running
+    programs.
+    """
 
-    def __init__(self, program: Sequence[str], seconds: float | None = None) -> None:
+    def __init__(
+        self, program: Sequence[str], seconds: float | None = None, *, max_bytes: int = MAX_RECORD_BYTES
+    ) -> None:
         self._program = program
         # A large model may take minutes.
         self._seconds = seconds if seconds is not None else MAX_ENTRY_TIMEOUT_SECONDS
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._running: set[Child] = set()
         self._is_closed = False
@@ -92,8 +97,8 @@ class Sampler:
             while (status := child.wait(min(deadline.remaining(), WAIT_SLICE_SECONDS))) is None:
                 if deadline.expired:
                     raise _FailedError(f"did not end in {self._seconds:g} s")
-                if sum(map(len, parts)) > MAX_RECORD_BYTES:
-                    raise _FailedError(f"printed more than {MAX_RECORD_BYTES >> 20} MiB")
+                if sum(map(len, parts)) > self._max_bytes:
+                    raise _FailedError(f"printed more than {self._max_bytes >> 20} MiB")
             reader.join(SETTLE_SECONDS)
         finally:
             child.stop(0.0)

@@ -194,21 +194,12 @@ def test_a_sampling_request_without_a_program_is_reported_with_the_option(gaia: 
     assert ran.errors[1] == f"hint: answer its sampling requests with: gaia mcp call {era} think --sample PROGRAM"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("import sys; print('no key', file=sys.stderr); sys.exit(3)", "ended with status 3: no key"),
-        ("print('{}')", "printed JSON without 'content'"),
-        ("", "printed nothing"),
-        (r"import sys; sys.stdout.buffer.write(b'\xff')", "printed text that is not UTF-8"),
-    ],
-)
-def test_a_failing_sampling_program_ends_the_call(gaia: Gaia, era: str, text: str, expected: str) -> None:
-    """Ours: the error has its status or describes its output, for the person to correct it."""
-    ran = gaia("call", era, "think", "--sample", program(gaia, text))
+def test_a_failing_sampling_program_ends_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: with the reason, for the person to correct it."""
+    ran = gaia("call", era, "think", "--sample", program(gaia, "import sys; sys.exit('no key')"))
 
     assert ran.code == 8
-    assert f"program.py {expected}" in ran.errors[0]
+    assert "program.py ended with status 1: no key" in ran.errors[0]
 
 
 def test_a_sampling_program_is_ended_by_the_timeout_of_the_call(gaia: Gaia, era: str) -> None:
