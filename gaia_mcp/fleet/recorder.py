@@ -34,17 +34,20 @@ LAST_WORDS_SECONDS = 1.0
 
 class Recording:
     """The file that one conversation is appended to, in whole lines only. `on_problem` is called once, with the reason,
-    if recording stops.
+    if recording stops. `locks` is false where a lock would also block readers.
 
     Raises `ConfigFileError` for a file that is not a recording, that cannot be written, or that another process is
     appending to.
     """
 
-    def __init__(self, path: Path, server: str, on_problem: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, server: str, on_problem: Callable[[str], None], *, locks: bool = os.name != "nt"
+    ) -> None:
         self.masker: Callable[[], Masker] = Masker
         self.problem = ""
         self._on_problem = on_problem
         self._path = path
+        self._locks = locks
         # Held to append a message.
         self._lock = threading.Lock()
         self._began = time.monotonic()
@@ -102,8 +105,8 @@ class Recording:
         return size
 
     def _keep_others_out(self) -> None:
-        if os.name == "nt":
-            return  # On Windows a lock would also block readers.
+        if not self._locks:
+            return
         import fcntl
 
         try:
@@ -134,12 +137,17 @@ class Recording:
 
 
 class Relay:
-    """Relays between a client, on our own stdin and stdout, and a server, until one of them ends."""
+    """Relays between a client, on our own stdin and stdout, and a server, until one of them ends. After the client's
+    end the server has `grace_seconds` to end by itself.
+    """
 
-    def __init__(self, pipes: GuardedPipes, child: Child, recording: Recording) -> None:
+    def __init__(
+        self, pipes: GuardedPipes, child: Child, recording: Recording, *, grace_seconds: float = CLOSE_GRACE_SECONDS
+    ) -> None:
         self._pipes = pipes
         self._child = child
         self._recording = recording
+        self._grace_seconds = grace_seconds
         self._ended = threading.Event()
 
     def run(self) -> int:
@@ -149,7 +157,7 @@ class Relay:
         heard = self._passing(SERVER, self._child.read, self._pipes.write)
         self._passing(CLIENT, self._pipes.read, lambda data: self._child.write(data, patience))
         self._ended.wait()
-        stopped = self._child.stop(CLOSE_GRACE_SECONDS)
+        stopped = self._child.stop(self._grace_seconds)
         heard.join(LAST_WORDS_SECONDS)
         if stopped.how in ("on SIGTERM", "on SIGKILL") or stopped.returncode is None:
             return 0

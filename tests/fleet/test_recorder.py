@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.fleet.recorder import Recording, Relay
-from gaia_mcp.protocol.framing import LineBuffer
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer
 from gaia_mcp.text.redaction.masker import Masker
+from tests.server.talk import piped
+from tests.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -93,10 +104,46 @@ def test_a_refused_file_is_closed(path: Path) -> None:
     assert path.read_text() == "mine\n"
 
 
-def test_a_device_is_refused() -> None:
-    """Ours: a device keeps nothing."""
-    with pytest.raises(ConfigFileError):
-        Recording(Path("/dev/null"), "s", print)
+def test_a_file_that_cannot_be_a_recording_is_refused(tmp_path: Path) -> None:
+    """Ours: a device keeps nothing, and what is not read cannot be appended to."""
+    large = tmp_path / "large"
+    large.touch()
+    os.truncate(large, MAX_RECORD_BYTES + 1)
+
+    for path, reason in (
+        (Path("/dev/null"), "is not a regular file"),
+        (large, "cannot be read"),
+        (tmp_path / "no" / "folder", "cannot be written: No such file or directory"),
+    ):
+        with pytest.raises(ConfigFileError, match=reason):
+            Recording(path, "s", print)
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file may have more bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_ends_the_recording_and_leaves_whole_lines(path: Path) -> None:
+    """Ours: it can be read also then. A file without its header is not left."""
+    with full_disk(10), pytest.raises(ConfigFileError, match="cannot be written: File too large"):
+        Recording(path, "s", print)
+    assert not path.exists()
+
+    reported: list[str] = []
+    recording = Recording(path, "s", reported.append)
+    with full_disk(path.stat().st_size + 10):
+        recording.said("client", b"1")
+    recording.said("client", b"2")
+
+    assert reported == [f"{path}: nothing more is recorded: File too large"]
+    assert len(rows(path)) == 1
 
 
 def test_two_recordings_cannot_append_to_one_file(path: Path) -> None:
@@ -108,6 +155,10 @@ def test_two_recordings_cannot_append_to_one_file(path: Path) -> None:
 
     first.said("client", b"1")
     assert len(rows(path)) == 2
+
+    # As where a lock would also block readers.
+    Recording(path, "s", print, locks=False)
+    assert len(rows(path)) == 3
 
 
 def test_a_line_that_was_cut_off_is_removed(path: Path) -> None:
@@ -129,6 +180,51 @@ def test_a_line_without_end_ends_the_recording(path: Path) -> None:
 
     relay._record("server", LineBuffer(limit=10), b"x" * 11)
     recording.said("server", b"{}")
+    relay._record("server", LineBuffer(), b"{}\n")
 
     assert recording.problem == "the server wrote a line of more than 10 bytes"
     assert len(rows(path)) == 1
+
+
+# Prints before it is asked, what is not a message, and a line without an end.
+ODD = """
+import os, sys
+os.write(1, b'ready \\xff\\r\\n')
+data = os.read(0, 100)
+os.write(1, data.upper() + b'no end')
+os.read(0, 100)
+sys.exit(7)
+"""
+
+
+def test_bytes_pass_unchanged_and_at_once_in_both_directions(path: Path) -> None:
+    """Ours: also a line that is not a message, one without a newline, and output before the first request."""
+    child = Child("odd", sys.executable, ["-S", "-c", ODD], environment=os.environ, cwd=None)
+    with piped() as (pipes, to_relay, from_relay), ThreadPoolExecutor(1) as threads:
+        status = threads.submit(Relay(pipes, child, Recording(path, "odd", print)).run)
+        assert os.read(from_relay, 100) == b"ready \xff\r\n"
+        os.write(to_relay, b'{"a":  1}')
+        answer = b""
+        while len(answer) < 15:
+            answer += os.read(from_relay, 100)
+        os.close(to_relay)
+
+        assert status.result(PATIENCE_SECONDS) == 7
+        os.close(from_relay)
+
+    assert answer == b'{"A":  1}no end'
+    sent = [(row["from"], row.get("message", row.get("text"))) for row in rows(path)[1:]]
+    assert sorted(sent, key=lambda each: each[0]) == [
+        ("client", {"a": 1}), ("server", "ready \ufffd"), ("server", '{"A":  1}no end')
+    ]  # fmt: skip
+
+
+def test_a_server_that_does_not_end_with_its_client_is_stopped(path: Path) -> None:
+    """Ours: its exit status is due to that, and is not reported as a failure."""
+    child = Child("sleeps", "/bin/sleep", ["60"], environment=os.environ, cwd=None)
+    with piped() as (pipes, to_relay, from_relay):
+        os.close(to_relay)
+        assert Relay(pipes, child, Recording(path, "sleeps", print), grace_seconds=0.0).run() == 0
+        os.close(from_relay)
+
+    assert not child.is_running()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.stdio import GuardedPipes
 from gaia_mcp.server.stdio.pipe_client import LoadingProvider, StdioSession
 from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Wire = dict[str, Any]
 
@@ -239,3 +245,22 @@ class Process(Talk):
         assert self.process.stderr is not None
         while data := self.process.stderr.read(65536):
             self._errors.append(data)
+
+
+@contextmanager
+def piped() -> Iterator[tuple[GuardedPipes, int, int]]:
+    """Guarded pipes, and the client's ends: the one it writes to, and the one it reads from."""
+    kept = [os.dup(number) for number in range(2)]
+    (reading, to_server), (from_server, writing) = os.pipe(), os.pipe()
+    try:
+        for number, new in enumerate((reading, writing)):
+            os.dup2(new, number)
+            os.close(new)
+        pipes = GuardedPipes()
+    finally:
+        for number, old in enumerate(kept):
+            os.dup2(old, number)
+            os.close(old)
+    yield pipes, to_server, from_server
+    os.close(pipes._input)
+    os.close(pipes._output)

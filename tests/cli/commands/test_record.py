@@ -57,34 +57,6 @@ def test_each_start_adds_a_conversation(double: Gaia) -> None:
     assert [json.loads(text)["text"] for text in replayed] == ["1", "2"]
 
 
-def test_bytes_pass_unchanged_and_at_once_in_both_directions(double: Gaia) -> None:
-    """Ours: also a line that is not a message, one without a newline, and output before the first request."""
-    (double.cwd / "odd.py").write_text(
-        "import sys, os\n"
-        "os.write(1, b'ready \\xff\\r\\n')\n"
-        "data = os.read(0, 100)\n"
-        "os.write(1, data.upper() + b'no end')\n"
-        "os.read(0, 100)\n"
-        "sys.exit(7)\n"
-    )
-    double.write({"odd": {"command": "python3", "args": ["odd.py"]}})
-    process = double.popen("record", "odd", "--to", "r.jsonl")
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    assert os.read(process.stdout.fileno(), 100) == b"ready \xff\r\n"
-    os.write(process.stdin.fileno(), b'{"a":  1}')
-    answer = b""
-    while len(answer) < 15:
-        answer += os.read(process.stdout.fileno(), 100)
-    process.communicate(timeout=20)
-
-    assert answer == b'{"A":  1}no end'
-    assert process.returncode == 7
-    assert sent_by(double, "server") == ["ready \ufffd", '{"A":  1}no end']
-    assert sent_by(double, "client") == [{"a": 1}]
-
-
 def test_secrets_of_the_entry_are_masked_only_in_the_recording(gaia: Gaia) -> None:
     """Ours: the conversation itself is not touched."""
     entry = entry_of("good-handshake", env={"API_TOKEN": "hunter22hunter"})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from gaia_mcp.server.stdio import READ_BYTES, GuardedPipes
-from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless
+from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, piped, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -721,25 +721,6 @@ def test_a_connection_reset_is_the_end_of_input() -> None:
         assert pipes.read() == b""
         with pytest.raises(BrokenPipeError):
             pipes.write(b"message\n")
-
-
-@contextmanager
-def piped() -> Iterator[tuple[GuardedPipes, int, int]]:
-    """Guarded pipes, and the client's ends: the one it writes to, and the one it reads from."""
-    kept = [os.dup(number) for number in range(2)]
-    (reading, to_server), (from_server, writing) = os.pipe(), os.pipe()
-    try:
-        for number, new in enumerate((reading, writing)):
-            os.dup2(new, number)
-            os.close(new)
-        pipes = GuardedPipes()
-    finally:
-        for number, old in enumerate(kept):
-            os.dup2(old, number)
-            os.close(old)
-    yield pipes, to_server, from_server
-    os.close(pipes._input)
-    os.close(pipes._output)
 
 
 def test_a_client_that_closes_stdin_and_does_not_read_is_noticed() -> None:
