@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
+    AgentError,
     CancelledError,
+    DeadlineError,
     LocalProtocolError,
     NotConnectedError,
     NotSupportedError,
@@ -28,6 +31,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.fleet.conftest import Entries
 
@@ -158,6 +162,16 @@ def test_secrets_are_masked_in_an_elicitation(entries: Entries) -> None:
         assert "decline" in texts(session.call("ask", {}))[0]
 
 
+def test_secrets_are_masked_in_the_definition_of_a_tool(entries: Entries) -> None:
+    """Ours: but not in the name, which is needed to call it."""
+    with connected(entries("good_handshake", TOKEN="environment"), QUIET) as session:
+        tool = session.find_tool("environment")
+        assert tool is not None
+        shown = session.masked_tool(tool)
+
+    assert (shown.name, shown.definition["description"]) == ("environment", "****")
+
+
 def test_an_observer_gets_the_start_the_stop_and_a_remark_about_invalid_output(entries: Entries) -> None:
     """Ours: the remark comes last, once."""
     observer = Noting()
@@ -193,6 +207,17 @@ def test_all_requests_share_the_deadline_of_a_session(entries: Entries) -> None:
         deadline.cancel()
         with pytest.raises(CancelledError):
             session.call("echo", {})
+
+
+def test_a_request_has_the_timeout_of_the_entry_within_the_deadline_if_it_keeps_it(entries: Entries) -> None:
+    """Ours: of many servers, a slow one must not take the time that the command has for all."""
+    entry = entries("hangs_in_call")._replace(timeout=0.1)
+    session = Session(entry, QUIET, deadline=Deadline(PATIENCE_SECONDS), keeps_timeout=True)
+    session.open(Deadline(PATIENCE_SECONDS))
+
+    with pytest.raises(DeadlineError, match=r"0\.1 s"):
+        session.call("echo", {})
+    session.close()
 
 
 def test_a_server_that_has_exited_is_restarted_or_reported(entries: Entries) -> None:
@@ -233,13 +258,33 @@ def test_a_server_that_cannot_be_started_leaves_nothing(
     entries: Entries, change: Callable[[dict[str, Any]], None], error: type[Exception]
 ) -> None:
     """Ours: the error is the only effect of a failed start."""
-    from gaia_mcp.config.entries import read_entry
-
     raw = {**entries("good_handshake").raw, "env": {}}
     change(raw)
 
     with pytest.raises(error), connected(read_entry("x", raw), QUIET):
         pass
+
+
+def test_an_agent_that_cannot_be_loaded_is_an_error_of_the_agent(entries: Entries, tmp_path: Path) -> None:
+    """Ours: with the problem of its code, where the server has only an exit status."""
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+
+    with pytest.raises(AgentError) as caught, connected(read_entry("x", {"agent": f"{tmp_path}/broken.py:A"}), QUIET):
+        pass
+
+    assert "nothing_of_this_name" in caught.value.message
+    assert isinstance(caught.value.__context__, ServerExitedError)
+
+
+def test_an_error_response_tells_whether_the_server_has_written_a_log(entries: Entries) -> None:
+    """Ours: the person is advised to read it only if there is one."""
+    for lines in ([], ["a line"]):
+        with (
+            pytest.raises(PeerError) as caught,
+            connected(entries("list_errors", "-32603", "no", *lines), QUIET) as one,
+        ):
+            one.tools()
+        assert caught.value.is_logged is bool(lines)
 
 
 def test_requests_for_undeclared_resources_are_refused(entries: Entries) -> None:
@@ -295,6 +340,15 @@ def test_changed_tools_are_requested_at_the_end_if_they_were_cached(entries: Ent
             assert changes.get(timeout=PATIENCE_SECONDS) == ("tools",)
             assert cache.seen() == before
         assert [tool["name"] for tool in cache.seen() or ()] == (["echo", "new1"] if before else [])
+
+
+def test_only_changed_tools_are_requested_at_the_end(entries: Entries) -> None:
+    """Ours: the next TAB completion needs them. They need not be watched for that."""
+    for kind, requests in (("prompts", 1), ("tools", 3)):
+        with connected(entries("list_changes", KIND=kind), QUIET) as session:
+            session.tools()
+            session.call("echo", {})
+        assert entries.notes().count("tools/list") == requests
 
 
 def test_a_tool_with_an_invalid_definition_is_named_with_the_reason(entries: Entries) -> None:

@@ -1,4 +1,5 @@
 """Announces during a call that its tools have changed, and has another one then; with REFUSES it does not say which.
+With KIND it announces another list.
 
 Announces the same before it refuses to read a resource, and when it is asked for its prompts.
 """
@@ -9,6 +10,7 @@ import os
 
 import _wire
 
+KIND = os.environ.get("KIND", "tools")
 names = ["echo"]
 CAPABILITIES: _wire.Message = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
 
@@ -16,7 +18,7 @@ CAPABILITIES: _wire.Message = {"tools": {"listChanged": True}, "prompts": {}, "r
 def answer(message: _wire.Message) -> _wire.Message | None:
     if message.get("method") in ("tools/call", "prompts/list", "resources/read"):
         names.append(f"new{len(names)}")
-        _wire.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        _wire.send({"jsonrpc": "2.0", "method": f"notifications/{KIND}/list_changed"})
     if message.get("method") == "tools/list":
         if len(names) > 1 and "REFUSES" in os.environ:
             return _wire.error(message, -32603, "not now")
