@@ -68,15 +68,24 @@ def test_a_login_is_saved_shown_and_revoked(world: World) -> None:
 
 
 def test_a_logout_deletes_the_tokens_even_if_they_cannot_be_revoked(world: World) -> None:
-    """Ours: it may be gone, or have no place for it."""
-    for answer in (Answer(503), None):
-        if answer is None:
-            del world.metadata["revocation_endpoint"]
-        log_in(entry(world), Browser(), [], Deadline(20))
-        world.metadata["revocation_endpoint"] = "http://127.0.0.1:9/"
+    """Ours: the authorization server may refuse that, may be gone, or has no place for it."""
+    world.routes["/revoke"] = lambda _: Answer(503)
+    for endpoint in (world.metadata["revocation_endpoint"], "http://127.0.0.1:9/", None):
+        world.metadata["revocation_endpoint"] = endpoint
         log_in(entry(world), Browser(), [], Deadline(20))
         assert log_out(entry(world), Deadline(20))
-    assert Grants(config_folder()).all() == []
+        assert Grants(config_folder()).all() == []
+    assert len(world.asked("/revoke")) == 2
+
+
+def test_a_login_without_a_refresh_token_revokes_the_access_token(world: World) -> None:
+    """Spec, RFC 6749, section 5.1: an authorization server need not issue one."""
+    token = {"access_token": "the-only-token", "token_type": "Bearer"}
+    world.answer_of_token = lambda _: Answer(value=token)
+    log_in(entry(world), Browser(), [], Deadline(20))
+    assert log_out(entry(world), Deadline(20))
+
+    assert [request.form["token"] for request in world.asked("/revoke")] == ["the-only-token"]
 
 
 def test_the_way_of_authorization_is_known_before_a_login(world: World) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError, ServerExitedError
+from gaia_mcp.core.errors import DeadlineError, MCPError, NotConnectedError, ServerExitedError, VariableUnsetError
 from gaia_mcp.fleet.parallel import ask_all, use_all
+from gaia_mcp.fleet.session import Answerers
 from tests.fleet.conftest import QUIET, Noting
 from tests.waiting import wait_until
 
@@ -76,15 +78,24 @@ def test_a_bug_in_the_work_is_raised_once_all_have_ended(entries: Entries) -> No
 
 
 def test_an_interruption_ends_all_servers_at_once(entries: Entries) -> None:
-    """Ours: a Ctrl-C, which the main thread gets. The waits of the other threads end with an error."""
-    errors = []
+    """Ours: a Ctrl-C, which the main thread gets. The waits of the other threads end with an error, and what has not
+    begun by then does not begin.
+    """
+    errors: list[type[MCPError]] = []
+    observer = Noting()
 
     def work(session: Session) -> None:
+        session.open()
         try:
             session.call("echo", {})
         except MCPError as error:
             errors.append(type(error))
             raise
+
+    def answerers_of(server: str) -> Answerers:
+        if server == "good_handshake":
+            wait_until(lambda: errors)
+        return Answerers()
 
     def interrupt() -> None:
         wait_until(lambda: "tools/call echo" in entries.notes())
@@ -92,6 +103,17 @@ def test_an_interruption_ends_all_servers_at_once(entries: Entries) -> None:
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        ask_all([entries("hangs_in_call")], work, QUIET)
+        use_all([entries("hangs_in_call"), entries("good_handshake")], work, observer, None, answerers_of)
 
-    wait_until(lambda: errors == [NotConnectedError])
+    wait_until(lambda: ("finished", "good_handshake", 2) in observer.notes)
+    assert errors == [NotConnectedError]
+    assert [note[1] for note in observer.notes if note[0] == "starting"] == ["hangs_in_call"]
+
+
+def test_an_entry_that_cannot_be_resolved_is_an_error_of_its_server(entries: Entries) -> None:
+    """Ours: before there is a session to close."""
+    unset = read_entry("unset", {"command": "/bin/true", "env": {"X": "${UNSET_HERE}"}})
+
+    results = ask_all([unset, entries("bad_tools")], names, QUIET)
+
+    assert [type(result.error) for result in results] == [VariableUnsetError, type(None)]

@@ -81,8 +81,10 @@ def masker() -> Masker:
 
 def test_a_silent_server_leaves_no_log(entries: Entries) -> None:
     """Ours: no file, no folder."""
-    StderrLog(entries("good_handshake"), "call", masker).end(0)
+    log = StderrLog(entries("good_handshake"), "call", masker)
+    log.end(0)
 
+    assert not log.has_begun
     assert entries.logs() == []
 
 
@@ -95,6 +97,7 @@ def test_stderr_is_logged_until_the_server_ends(entries: Entries) -> None:
     log.end(None)
     log.hear(b"late\n")
 
+    assert log.has_begun
     assert entries.logs() == ["call.3.log: has ****\nlast\n"]
 
 

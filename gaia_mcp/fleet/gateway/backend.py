@@ -264,8 +264,9 @@ class Backend:
         if self._server is not None and isinstance(self._entry.target, Remote):
             from gaia_mcp.client.transports.http.transport import HttpTransport
 
-            if isinstance(transport := self._server.client.transport, HttpTransport):
-                transport.headers[name] = value
+            transport = self._server.client.transport
+            assert isinstance(transport, HttpTransport)  # noqa: S101 (no other reaches a URL)
+            transport.headers[name] = value
 
     def close(self) -> None:
         """Stop the server. It cannot be used again. May be called twice."""

@@ -10,8 +10,9 @@ import pytest
 from gaia_mcp import current_call
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.core.errors import CancelledError, PeerError
+from gaia_mcp.core.errors import CancelledError, EntryError, PeerError
 from gaia_mcp.fleet.gateway.gate import NamePatterns, RestrictedProvider, of_one
+from gaia_mcp.fleet.gateway.provider import GatewayProvider
 from gaia_mcp.fleet.gateway.search import MOST_TOOLS, SearchProvider
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import Change, RequestError
@@ -67,6 +68,14 @@ def test_find_lists_matching_tools_or_counts_them() -> None:
     assert found(provider, "tool")[-1] == "… and 50 more: use more words, or a higher limit."
     assert len(found(provider, "tool", limit=MOST_TOOLS)) == MOST_TOOLS + 1
     assert text_of(run(provider, "find")) == text_of(run(provider, "find", words=" ")) == "hub: 1 tool\none: 60 tools"
+
+
+def test_find_names_the_servers_that_are_not_available() -> None:
+    """Ours: a tool that is not found may be one of theirs."""
+    gate = GatewayProvider({"odd": EntryError("odd", "'timeout' must be a number")})
+
+    assert found(SearchProvider(gate, gate.tool_owner), "anything")[-1] == "Not available now: odd"
+    gate.close()
 
 
 def test_describe_returns_a_definition_without_icons_and_output_schema() -> None:
