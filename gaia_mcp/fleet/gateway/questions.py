@@ -42,10 +42,12 @@ _MODES = {"elicitation": ("form", "url"), "sampling": ("tools", "context"), "roo
 
 class Run:
     """A request to a server. `work` sends it, and uses this object to ask questions and to report progress. `deadline`
-    is cancelled together with the call that follows the request.
+    is cancelled together with the call that follows the request. A question waits `answer_seconds` for its answer.
     """
 
-    def __init__(self, work: Callable[[Run], Wire], deadline: Deadline, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, work: Callable[[Run], Wire], deadline: Deadline, answer_seconds: float, clock: Callable[[], float]
+    ) -> None:
         self.id = secrets.token_urlsafe(16)
         # When the last call that followed it ended; None while a call follows it.
         self.left_at: float | None = None
@@ -53,6 +55,7 @@ class Run:
         self.following = threading.Lock()
         self._work = work
         self._deadline = deadline
+        self._answer_seconds = answer_seconds
         self._clock = clock
         self._call: Call | None = None
         self._reported: Progressed | None = None
@@ -70,7 +73,7 @@ class Run:
         """Ask a question through the call that follows now, or the next one. Raises `QuestionError`."""
         asked = _Question(question)
         self._outcomes.put(asked)
-        return asked.wait()
+        return asked.wait(self._answer_seconds)
 
     def report(self, report: Progressed) -> None:
         """Report progress to the call that follows now. The next call gets the last report."""
@@ -130,10 +133,19 @@ def _tell(call: Call, report: Progressed) -> None:
 
 
 class Runs:
-    """The requests that are open, by their ids. Safe to use from several threads."""
+    """The requests that are open, by their ids. A client has `answer_seconds` to answer and to retry. Safe to use
+    from several threads.
+    """
 
-    def __init__(self, max_runs: int = MAX_RUNS, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        max_runs: int = MAX_RUNS,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._max_runs = max_runs
+        self._answer_seconds = answer_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
@@ -143,7 +155,7 @@ class Runs:
 
     def start(self, work: Callable[[Run], Wire], deadline: Deadline) -> str:
         """Start a request. Returns its id. Raises `RequestError` if too many are open."""
-        run = Run(work, deadline, self._clock)
+        run = Run(work, deadline, self._answer_seconds, self._clock)
         self._drop_left()
         with self._lock:
             if len(self._runs) >= self._max_runs:
@@ -181,7 +193,7 @@ class Runs:
 
     def _drop_left(self) -> None:
         """Cancel the requests whose clients have not retried in time."""
-        long_ago = self._clock() - ANSWER_SECONDS
+        long_ago = self._clock() - self._answer_seconds
         with self._lock:
             left = [run for run in self._runs.values() if run.left_at is not None and run.left_at < long_ago]
             for run in left:
@@ -204,10 +216,10 @@ class _Question:
         self._answer, self._problem = answer, problem
         self._has_come.set()
 
-    def wait(self) -> Wire:
+    def wait(self, seconds: float) -> Wire:
         """Wait for the answer. Raises `QuestionError` if there is none."""
-        if not self._has_come.wait(ANSWER_SECONDS):
-            raise QuestionError(f"the question was not answered within {ANSWER_SECONDS:g} s")
+        if not self._has_come.wait(seconds):
+            raise QuestionError(f"the question was not answered within {seconds:g} s")
         if self._answer is None:
             raise self._problem or QuestionError("the question was not answered")
         return self._answer

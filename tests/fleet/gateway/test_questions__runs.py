@@ -132,3 +132,20 @@ def test_the_error_of_a_request_is_raised_to_the_call_that_follows_it() -> None:
     with pytest.raises(QuestionError, match="declined"):
         runs.follow(runs.start(asks, Deadline(5)), Refusing())
     assert len(runs) == 0
+
+
+def test_an_answer_that_comes_too_late_is_an_error() -> None:
+    """Ours: the server must not wait for ever, and has gone on without it."""
+    runs, has_gone_on = Runs(answer_seconds=0.0), threading.Event()
+
+    def work(run: Run) -> dict[str, Any]:
+        try:
+            return run.ask(URL)
+        finally:
+            has_gone_on.set()
+
+    run_id = runs.start(work, Deadline(5))
+    assert has_gone_on.wait(PATIENCE_SECONDS)
+
+    with pytest.raises(QuestionError, match="was not answered within 0 s"):
+        runs.follow(run_id, Asking({"action": "accept"}))
