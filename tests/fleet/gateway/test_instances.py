@@ -10,10 +10,12 @@ import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError, CallingClient
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.instances import BusyError, Instances
 from gaia_mcp.fleet.gateway.questions import Declared
-from tests.fleet.gateway.conftest import STATELESS, asker, script
+from gaia_mcp.storage.server_cache import ServerCache
+from tests.fleet.gateway.conftest import script
 from tests.waiting import wait_until
 
 ROOTS: dict[str, Any] = {"roots": {}}
@@ -70,6 +72,10 @@ def test_callers_that_cannot_be_asked_share_an_instance(make: Make) -> None:
     instances = make()
 
     assert used(instances, caller("a", {})) is used(instances, caller("b", {})) is instances.shared
+    assert instances.listed_by(caller("a", {})) is instances.shared
+    # Not every session has one to end.
+    instances.end_session("a")
+    assert instances.all() == [instances.shared]
 
 
 def test_an_entry_that_is_shared_has_one_instance(make: Make) -> None:
@@ -85,7 +91,7 @@ def test_a_session_that_can_be_asked_has_an_instance_until_it_ends(make: Make) -
     instances = make()
     ada, bob = used(instances, caller("a")), used(instances, caller("b", {"elicitation": {"form": {}}}))
 
-    assert used(instances, caller("a")) is instances.listed_by(caller("a")) is ada
+    assert used(instances, caller("a")) is instances.listed_by(caller("a")) is instances.owned_by(caller("a")) is ada
     assert ada.requests.host.capabilities() == ROOTS
     assert bob.requests.host.capabilities() == {"elicitation": {"form": {}}}
     # What it lists may be for this session only.
@@ -135,6 +141,13 @@ def test_a_session_that_was_logged_to_gets_an_instance(make: Make) -> None:
     assert used(instances, bob) is not instances.shared
     assert used(instances, ada) is instances.shared
 
+    # A call without a session has no instance to get later.
+    other = caller(None, {})
+    other.log_level = "info"
+    with shared.opened(other, lambda _: {}):
+        shared.host.logged("info", "", "of any of them")
+    assert used(instances, other) is instances.shared
+
 
 def test_a_call_waits_for_an_instance_and_is_then_refused(make: Make) -> None:
     """Ours: it never shares one; it begins when one has become free."""
@@ -144,11 +157,19 @@ def test_a_call_waits_for_an_instance_and_is_then_refused(make: Make) -> None:
     with pytest.raises(BusyError, match="server 'keeper' is busy: 2 clients"):
         used(instances, caller("c"))
 
-    waiting = make(1, busy_seconds=60.0)
+    looks: list[threading.Thread] = []
+
+    def clock() -> float:
+        looks.append(threading.current_thread())
+        return 0.0
+
+    waiting = make(1, busy_seconds=60.0, clock=clock)
     with waiting.entered(caller()) as first:
         second: list[Backend] = []
         thread = threading.Thread(target=lambda: second.append(used(waiting, caller())))
         thread.start()
+        # At its beginning, and before it waits.
+        wait_until(lambda: looks.count(thread) == 2)
         cancelled = caller()
         cancelled.cancel()
         with pytest.raises(CallCancelledError):
@@ -179,13 +200,46 @@ def test_instances_that_are_not_used_are_stopped(make: Make) -> None:
     wait_until(lambda: instances.all() == [instances.shared])
 
 
+def test_no_instance_is_added_after_the_end(make: Make) -> None:
+    """Ours: it would be left running."""
+    instances = make()
+    instances.close()
+
+    assert instances.listed_by(caller("a")) is instances.shared
+    with pytest.raises(BusyError):
+        used(instances, caller("a"))
+
+
+def test_the_instructions_of_an_earlier_connection_are_known(make: Make) -> None:
+    """Ours: a client reads them when it connects, which may be before a server is connected."""
+    instances = make()
+    assert instances.instructions == ""
+
+    ServerCache(cache_folder(), read_entry("keeper", script("remembers.py"))).keep_instructions("Be kind.")
+    assert instances.instructions == "Be kind."
+
+
 @pytest.mark.story
 def test_a_stateless_server_has_one_instance(make: Make) -> None:
     """Spec 2026-07-28: it gets the capabilities with each request, and keeps nothing of a connection."""
-    instances = make(entry=asker(STATELESS))
+    instances = make(entry=script("good_stateless.py"))
+    other = instances.listed_by(caller("b", {"elicitation": {}}))
     connected = instances.listed_by(caller("a"))
 
-    assert instances.asks_by_result(caller("a"))
+    for _ in range(2):
+        assert instances.asks_by_result(caller("a"))
     assert used(instances, caller("b")) is instances.shared is connected
     assert connected.keeps_lists
-    assert instances.all() == [connected]
+    assert instances.all() == [connected, other]
+
+
+@pytest.mark.story
+def test_an_instance_of_a_session_stays_its_own(make: Make) -> None:
+    """Ours: it may have been taken, for a subscription, before the era of the server was known."""
+    stateless, handshake = make(entry=script("good_stateless.py")), make()
+
+    for instances, by_result in ((stateless, True), (handshake, False)):
+        own = instances.owned_by(caller("a"))
+        assert instances.asks_by_result(caller("a")) is by_result
+        assert (used(instances, caller("a")) is own) is not by_result
+        assert instances.all() == [instances.shared, own]
