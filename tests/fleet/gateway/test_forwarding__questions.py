@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.testing import Answers, client_for
-from tests.fleet.gateway.conftest import ERAS, MakeGateway, asker
+from tests.client.transports.http.web import Answer, Asked, error, result, serving
+from tests.fleet.gateway.conftest import ERAS, MakeGateway, asker, script
+from tests.protocol_support import discovered
 
 pytestmark = pytest.mark.story
 pairs = pytest.mark.parametrize(("front", "behind"), [(front, behind) for front in ERAS for behind in ERAS])
@@ -69,6 +74,56 @@ def test_a_stateless_server_gets_the_capabilities_of_each_client(gateway: MakeGa
         other = client.request("tools/call", {"name": "can", "arguments": {}, "_meta": sampling})
 
     assert other["structuredContent"] == {"elicit": False, "sample": True}
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_urls_that_an_error_requires_are_opened_and_the_call_is_repeated(gateway: MakeGateway, front: str) -> None:
+    """Spec 2025-11-25, URL elicitation required: by the user of the client."""
+    entry = script("requires_url.py")
+    entry["args"].append("1")
+    answers = Answers(["accept", "accept"])
+    with client_for(gateway(url=entry), revision=front, answers=answers) as client:
+        called = client.call("echo", {"a": 1})
+
+    assert called["content"][0]["text"] == '{"a": 1}'
+    assert [asked["message"] for asked in answers.asked] == ["Sign in", "Agree"]
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_a_server_that_never_stops_to_require_input_fails(gateway: MakeGateway, front: str) -> None:
+    """Ours: as by a client of its own. A state without requests is sent back (spec 2026-07-28, MC-4)."""
+    form = {"message": "Which city?", "requestedSchema": {"type": "object", "properties": {}}}
+    requests = {"inputRequests": {"q": {"method": "elicitation/create", "params": form}}}
+    received: list[Any] = []
+
+    def endless(asked: Asked) -> Answer:
+        method = asked.message["method"]
+        if method == "server/discover":
+            return result(asked, **discovered())
+        if method == "tools/list":
+            tools = [{"name": "endless", "inputSchema": {"type": "object"}}]
+            return result(asked, resultType="complete", tools=tools, ttlMs=0, cacheScope="private")
+        if method != "tools/call":
+            return error(asked, METHOD_NOT_FOUND, "no")
+        received.append(asked.message["params"].get("requestState"))
+        more = requests if len(received) > 1 else {}
+        return result(asked, resultType="input_required", requestState=str(len(received)), **more)
+
+    answers = Answers([{}] * MAX_ROUND_TRIPS)
+    with serving(endless) as web, client_for(gateway(web={"url": web.url}), revision=front, answers=answers) as client:
+        ended = client.call("endless", {})
+
+    assert ended["isError"]
+    assert "requested more input after 10 round trips" in ended["content"][0]["text"]
+    assert received == [None, *map(str, range(1, MAX_ROUND_TRIPS))]
+
+
+def test_a_task_of_a_server_goes_on_while_a_client_without_tasks_answers(gateway: MakeGateway) -> None:
+    """Ours: its call ends with the question, and its retry continues with the same task."""
+    elicitation = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+    poem = {"name": "poem", "arguments": {}, "_meta": elicitation}
+    with client_for(gateway(shop=asker()), answers=[{"size": "large"}]) as client:
+        assert client.request("tools/call", poem)["content"][0]["text"] == "large"
 
 
 @pytest.mark.parametrize("front", ERAS)
