@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call, CallingClient
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.fleet.gateway.provider import GatewayProvider
 
@@ -17,6 +18,8 @@ HERE = Path(__file__).parent
 SERVERS = HERE.parents[1] / "servers"
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
 ERAS = (STATELESS, HANDSHAKE)
+# The capabilities of a client that can be asked for its folders.
+ROOTS: dict[str, Any] = {"roots": {}}
 
 # Makes a gateway to the servers of these entries; what they are is in `raw`.
 MakeGateway = Callable[..., GatewayProvider]
@@ -39,6 +42,14 @@ def held(folder: Path, name: str, *arguments: str) -> tuple[dict[str, Any], Path
     run = shlex.join([entry["command"], *entry["args"], *arguments])
     start = f"until [ -e {shlex.quote(str(may_start))} ]; do sleep 0.05; done; exec {run}"
     return {"command": "/bin/sh", "args": ["-c", start]}, may_start
+
+
+def caller(session: str | None = None, capabilities: dict[str, Any] = ROOTS) -> Call:
+    """A call of a client."""
+    call = Call()
+    call.session = session
+    call.client = CallingClient(capabilities=capabilities)
+    return call
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.asking import Call, CallingClient
+from gaia_mcp.asking import Call
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.forwarding import Passing, UnreachableError
 from gaia_mcp.fleet.gateway.instances import Instances
 from gaia_mcp.fleet.gateway.questions import Declared
 from tests.client.transports.http.web import Answer, Asked, as_events, as_json, handshake, result, serving
+from tests.fleet.gateway.conftest import caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,14 +70,12 @@ def test_an_error_names_what_has_failed() -> None:
 
 def test_a_call_that_gets_no_instance_of_a_busy_server_fails() -> None:
     """Ours: a model reads it, and calls again later."""
-    one, other = Call(), Call()
-    one.client = other.client = CallingClient(capabilities={"roots": {}})
     with (
         serving(handshake(lambda asked: result(asked, content=[]))) as web,
         instances_of({"url": web.url}, max_instances=1, busy_seconds=0.0) as instances,
-        instances.entered(one),
+        instances.entered(caller("a")),
     ):
-        found, reported = failure(instances, other)
+        found, reported = failure(instances, caller("b"))
 
     assert found == "busy"
     assert "server 'web' is busy" in reported[0]

@@ -8,26 +8,17 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.asking import Call, CallCancelledError, CallingClient
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.instances import BusyError, Instances
 from gaia_mcp.fleet.gateway.questions import Declared
 from gaia_mcp.storage.server_cache import ServerCache
-from tests.fleet.gateway.conftest import script
+from tests.fleet.gateway.conftest import ROOTS, caller, script
 from tests.waiting import wait_until
 
-ROOTS: dict[str, Any] = {"roots": {}}
 Make = Callable[..., Instances]
-
-
-def caller(session: str | None = None, capabilities: dict[str, Any] = ROOTS) -> Call:
-    """A call of a client."""
-    call = Call()
-    call.session = session
-    call.client = CallingClient(capabilities=capabilities)
-    return call
 
 
 def used(instances: Instances, call: Call) -> Backend:

@@ -12,8 +12,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.listing import Following, owners_of
 from gaia_mcp.fleet.gateway.questions import Declared, ServerRequests
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
-from tests.client.transports.http.web import Answer, Asked, error, handshake, initialized, result, serving
+from tests.fleet.gateway.offering import offering
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -25,31 +24,24 @@ A, B = "note://a", "note://b"
 
 
 class Library:
-    """Two servers with resources, `first` and `second`, and the URIs that each accepts a subscription to."""
+    """Two servers, `first` and `second`, with the URIs that each accepts a subscription to."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self.accepted: dict[str, set[str]] = {"first": set(), "second": set()}
-        self.first, self.second = (self._made(stack, name) for name in self.accepted)
+        self.accepted: dict[str, set[str]] = {}
+        self.first, self.second = (self._made(stack, name) for name in ("first", "second"))
 
     def _made(self, stack: ExitStack, name: str) -> Backend:
-        def answer(asked: Asked) -> Answer:
-            method, params = asked.message.get("method"), asked.message.get("params", {})
-            if method == "initialize":
-                return initialized(asked, "2025-11-25", "s-1", "resources")
-            if method == "resources/subscribe" and params["uri"] not in self.accepted[name]:
-                return error(asked, INVALID_PARAMS, "no such resource", status=200)
-            return others(asked)
-
-        others = handshake(lambda asked: result(asked))
-        web = stack.enter_context(serving(answer))
+        server = stack.enter_context(offering())
+        self.accepted[name] = server.accepted
         heard = Heard(lambda _: None, lambda _: None, lambda: None)
-        backend = Backend(name, read_entry(name, {"url": web.url}), heard, ServerRequests(Declared({})))
+        backend = Backend(name, read_entry(name, server.entry), heard, ServerRequests(Declared({})))
         stack.callback(backend.close)
         return backend
 
 
 @pytest.fixture
 def library() -> Iterator[Library]:
+    """The two servers, of which none is connected yet."""
     with ExitStack() as stack:
         yield Library(stack)
 
@@ -78,13 +70,13 @@ def following(wanted: Callable[[], set[Wanted]], library: Library) -> Following:
 def test_a_resource_is_subscribed_to_at_the_first_server_that_accepts(library: Library) -> None:
     """Ours: one that no server accepts is tried again once another server has connected."""
     wanted: set[Wanted] = {(A, None), (B, None)}
-    library.accepted["second"] = {A}
+    library.accepted["second"] |= {A}
     subscriptions = following(lambda: set(wanted), library)
     subscriptions.look()
     subscriptions.settle()
     assert (library.first._subscribed, library.second._subscribed) == (set(), {A})
 
-    library.accepted["first"] = {A, B}
+    library.accepted["first"] |= {A, B}
     subscriptions.look()
     subscriptions.settle()
     assert (library.first._subscribed, library.second._subscribed) == (set(), {A})
@@ -102,7 +94,7 @@ def test_a_resource_is_subscribed_to_at_the_first_server_that_accepts(library: L
 def test_a_subscription_ends_with_the_last_session_that_wants_it(library: Library) -> None:
     """Ours: sessions may share an instance of a server."""
     wanted: set[Wanted] = {(A, "ada"), (A, "bob")}
-    library.accepted["first"] = {A}
+    library.accepted["first"] |= {A}
     subscriptions = following(lambda: set(wanted), library)
 
     for session, is_subscribed in (("", True), ("ada", True), ("bob", False)):
@@ -121,7 +113,7 @@ def test_a_subscription_ends_with_the_last_session_that_wants_it(library: Librar
 def test_subscriptions_go_on_after_an_error_of_the_program(library: Library) -> None:
     """Ours: a thread that has died is replaced."""
     failed: list[threading.Thread] = []
-    library.accepted["first"] = {A}
+    library.accepted["first"] |= {A}
 
     def wanted() -> set[Wanted]:
         if not failed:
