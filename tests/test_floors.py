@@ -198,9 +198,6 @@ MAX_LINES = 700
 MIN_TESTED_LINES = 40
 # Modules of that length without a test file of their own name.
 WITHOUT_TESTS = {
-    "fleet.gateway.listing": "a part of what a gateway answers, which is tested as a whole",
-    "fleet.gateway.provider": "a gateway, which is tested as a whole",
-    "fleet.sampling": "a program that is run by the tests of calls",
     "protocol.events": "named tuples, which only the tests of what makes them can show",
 }
 VERBS = "cli.commands"
