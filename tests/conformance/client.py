@@ -153,6 +153,8 @@ class PlayingServer(socketserver.ThreadingTCPServer):
     """Plays a scenario for each connection of `asker.py`: the start of a process for each would take longer."""
 
     daemon_threads = True
+    # The suite plays all scenarios at once. A connection beyond the default of 5 that wait may be reset.
+    request_queue_size = 128
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Playing)
