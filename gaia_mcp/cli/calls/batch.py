@@ -23,6 +23,7 @@ from gaia_mcp.core.errors import ConnectionLostError, MCPError
 from gaia_mcp.core.files import lines_of, open_typed
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.core.paths import home_expanded
+from gaia_mcp.protocol.events import ListChanged
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.text.strict_json import kind_of
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_object
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.fleet.session import Session
+    from gaia_mcp.protocol.events import Change
 
 HOW_TO_WRITE = """write a line for each call: {"tool": "NAME", "arguments": {…}}"""
 _MEMBERS = ("tool", "arguments", "id")
-MAX_JOBS = 64
+# Enough to see what is wrong; each line could have a remark of its own.
+MAX_REMARKS = 20
 
 
 class Call(NamedTuple):
@@ -156,18 +159,22 @@ class Caller:
         self._remarked: set[str] = set()
         # Whether the connection ended with the call before.
         self._is_lost = False
+        session.watch(self._noticed)
+        if locked_tools is not None or read_only:
+            session.tools()  # Some servers announce a change only to those that have asked for the list.
 
     def result(self, call: Call) -> dict[str, Any]:
         """The result of a call, also of one that reports a failure. Raises any error of it."""
         line, session = self._screen.line, self._session
         if self._is_lost:
-            self._is_lost = False
-            self._screen.remark(f"{session.entry.name!r} is started again, and has lost its state")
-        if call.tool not in self._tools:
+            self._is_lost, self._tools = False, {}
+            again = "connected" if session.entry.is_remote else "started"
+            self._screen.remark(f"{session.entry.name!r} is {again} again, and has lost its state")
+        if (known := self._tools.get(call.tool)) is None:
             found = find_tool(session, call.tool)
             check_allowed(session, found, self._locked_tools, read_only=self._read_only)
-            self._tools[call.tool] = found, Checker(found.input_schema)
-        tool, checker = self._tools[call.tool]
+            self._tools[call.tool] = known = found, Checker(found.input_schema)
+        tool, checker = known
         arguments = valid_arguments(
             line, session, tool, call.arguments, self._remark, shows_given=True, checker=checker
         )
@@ -183,7 +190,8 @@ class Caller:
         from gaia_mcp.client.tools import failure_of
 
         server, said = self._session.entry.name, self._session.masker().text(failure_of(result)).strip()
-        schema = self._tools[call.tool][0].input_schema
+        known = self._tools.get(call.tool)
+        schema = known[0].input_schema if known is not None else {}
         return ToolFailedError(
             failed_with(server, call.tool, said), hint=after_failure(self._screen.line, server, call.tool, said, schema)
         )
@@ -195,8 +203,13 @@ class Caller:
             self._is_lost = True
         return told
 
+    def _noticed(self, change: Change) -> None:
+        """Look at the tools again, since they may be others now, and may have to match a lock file."""
+        if isinstance(change, ListChanged) and change.kind == "tools":
+            self._tools = {}
+
     def _remark(self, text: str) -> None:
-        if text not in self._remarked:
+        if text not in self._remarked and len(self._remarked) < MAX_REMARKS:
             self._remarked.add(text)
             self._screen.remark(text)
 
