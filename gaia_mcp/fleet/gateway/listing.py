@@ -191,6 +191,7 @@ class Following:
         except BaseException:
             with self._condition:
                 self._thread = None
+                self._condition.notify_all()
             raise
 
     def _has_to_look(self) -> bool:

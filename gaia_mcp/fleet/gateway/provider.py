@@ -164,13 +164,16 @@ class GatewayProvider:
         return owner if owner is not None and self._given["tools"].get(name, owner) == owner else None
 
     def has_tool(self, server: str, name: str, call: Call) -> bool | None:
-        """Whether the server lists a tool of this name; None if it lists no tools. Fetches the list if that was not
-        done before.
+        """Whether the server lists a tool of this name; None if it lists no tools, or is no longer served. Fetches the
+        list if that was not done before.
         """
-        backend = self._servers[server].listed_by(call)
-        if "tools" not in backend.lists:
-            self._listing.ask("tools", call, [backend])
-        return any(tool["name"] == name for tool in listed) if (listed := backend.lists.get("tools")) else None
+        for instances in self._served([server]):
+            backend = instances.listed_by(call)
+            if "tools" not in backend.lists:
+                self._listing.ask("tools", call, [backend])
+            if listed := backend.lists.get("tools"):
+                return any(tool["name"] == name for tool in listed)
+        return None
 
     def name_of(self, server: str, tool: str, call: Call) -> str | None:
         """The name for calling this tool of this server, which may not exist; None if every name for it means another
@@ -331,9 +334,14 @@ class GatewayProvider:
                 missing[name] = "it has not answered yet"
         return missing
 
+    def _served(self, servers: Iterable[str]) -> list[Instances]:
+        """Those of these servers that are served: `replace` may have come since they were named."""
+        known = self._servers
+        return [known[server] for server in servers if server in known]
+
     def _ask(self, kind: str, call: Call, servers: Iterable[str]) -> None:
         """Fetch the lists of these servers that have not been fetched before."""
-        backends = [self._servers[server].listed_by(call) for server in servers]
+        backends = [instances.listed_by(call) for instances in self._served(servers)]
         self._listing.ask(kind, call, [backend for backend in backends if kind not in backend.lists])
 
     def _names_of(self, kind: str, backends: list[Backend]) -> Names:
@@ -408,7 +416,7 @@ class GatewayProvider:
         """The servers that may have a resource, the most likely first."""
         for kind in ("resources", "resourceTemplates"):
             self._ask(kind, call, self._servers)
-        return [self._servers[backend.name] for backend in owners_of(uri, self._seen_by(call))]
+        return self._served(backend.name for backend in owners_of(uri, self._seen_by(call)))
 
     def _complete(self, params: Wire, call: Call) -> Wire:
         reference = params.get("ref")

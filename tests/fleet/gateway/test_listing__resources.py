@@ -63,8 +63,10 @@ def test_a_server_that_lists_a_resource_is_the_first_to_have_it(library: Library
         assert owners_of(uri, backends) == owners, uri
 
 
-def following(wanted: Callable[[], set[Wanted]], library: Library) -> Following:
-    return Following(wanted, lambda _, __: [library.first, library.second], PATIENCE_SECONDS)
+def following(
+    wanted: Callable[[], set[Wanted]], library: Library, settle_seconds: float = PATIENCE_SECONDS
+) -> Following:
+    return Following(wanted, lambda _, __: [library.first, library.second], settle_seconds)
 
 
 def test_a_resource_is_subscribed_to_at_the_first_server_that_accepts(library: Library) -> None:
@@ -111,19 +113,21 @@ def test_a_subscription_ends_with_the_last_session_that_wants_it(library: Librar
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_subscriptions_go_on_after_an_error_of_the_program(library: Library) -> None:
-    """Ours: a thread that has died is replaced."""
+    """Ours: a thread that has died is replaced, and nobody waits for it."""
     failed: list[threading.Thread] = []
     library.accepted["first"] |= {A}
 
     def wanted() -> set[Wanted]:
         if not failed:
             failed.append(threading.current_thread())
+            wait_until(lambda: subscriptions._condition._waiters)  # type: ignore[attr-defined]
             raise MemoryError
         return {(A, None)}
 
-    subscriptions = following(wanted, library)
+    subscriptions = following(wanted, library, 600.0)
     subscriptions.look()
     wait_until(lambda: failed)
+    subscriptions.settle()
     failed[0].join(PATIENCE_SECONDS)
     subscriptions.look()
     subscriptions.settle()
