@@ -228,24 +228,22 @@ def test_a_signal_during_a_weakref_callback_is_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("start", [1, 2])
+@pytest.mark.parametrize("where", ["_watch_threads", "Engine.open"])
 @pytest.mark.story
-def test_a_signal_within_a_lock_of_python_is_no_bug(gaia: Gaia, start: int, number: int, code: int) -> None:
-    """Ours: while a thread starts, our own or that of a server; releasing the lock then fails too."""
+def test_a_signal_within_a_lock_of_python_is_no_bug(gaia: Gaia, where: str, number: int, code: int) -> None:
+    """Ours: before a command and in it. Releasing the lock fails, with the signal as the context of its error."""
     gaia.use("hangs-at-start")
     program = (
         "import signal, sys\n"
         "from gaia_mcp.cli.program import main\n"
-        f"left = {start}\n"
         "def trace(frame, event, _):\n"
-        "    global left\n"
-        "    if frame.f_code.co_name != '_release_save': return None\n"
-        "    left -= event == 'return'\n"
-        "    if not left:\n"
+        f"    if frame.f_code.co_qualname == {where!r}:\n"
         "        sys.settrace(None)\n"
-        f"        signal.raise_signal({int(number)})\n"
-        "    return trace\n"
-        "sys.argv = ['gaia', 'mcp', 'tools', 'hangs-at-start']\n"
+        "        try:\n"
+        f"            signal.raise_signal({int(number)})\n"
+        "        finally:\n"
+        "            raise RuntimeError('release unlocked lock')\n"
+        "sys.argv = ['gaia', 'mcp', 'watch', 'hangs-at-start']\n"
         "sys.settrace(trace)\n"
         "main()\n"
     )
