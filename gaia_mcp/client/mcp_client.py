@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.stdio.child import Child, Stopped
+    from gaia_mcp.config.command import Command
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.text.redaction.masker import Masker
@@ -206,14 +207,13 @@ class MCPClient:
         environ: Mapping[str, str] | None = None,
         era_cache: ServerCache | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
-        child: Child | None = None,
+        started: tuple[Command, Child] | None = None,
         person: Person | None = None,
         busy_polls: bool = True,
     ) -> MCPClient:
         """A client, not yet connected, for an entry that has been parsed; otherwise as `from_config`.
 
-        `era_cache` stores the era of the server; `child` is its process, if it has been started already. `busy_polls`
-        is that of `StdioTransport`.
+        `era_cache` stores the era of the server; `started` and `busy_polls` are those of `transport_of`.
         """
         from gaia_mcp.client.transports.factory import transport_of
 
@@ -224,7 +224,7 @@ class MCPClient:
             debug,
             environ=environ,
             on_stderr=on_stderr,
-            child=child,
+            started=started,
             person=person,
             busy_polls=busy_polls,
         )

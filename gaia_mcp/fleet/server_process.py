@@ -20,6 +20,7 @@ from gaia_mcp.client.transports.stdio.launch import secrets_given
 from gaia_mcp.core.errors import AgentError, HandlerError, MCPError, ServerExitedError
 
 if TYPE_CHECKING:
+    from gaia_mcp.config.command import Command
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.run_logs import RunLog
     from gaia_mcp.text.redaction.masker import MaskedLines, Masker
@@ -33,9 +34,12 @@ _REPORT = r"(?m)^error: (?P<kind>agent|handler) (?P<target>'.*?'|\".*?\") (?P<pr
 
 
 class Prestarted(NamedTuple):
-    """The process of a server, its log, and the function that makes the masker of its secrets."""
+    """The process of a server, the command that started it, its log, and the function that makes the masker of its
+    secrets.
+    """
 
     entry: ServerEntry
+    command: Command
     child: Child
     stderr_log: StderrLog
     masker: Callable[[], Masker]
@@ -74,7 +78,7 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
         starting.start()
         # Two busy Python threads would slow each other down.
         starting.join(START_SECONDS)
-        yield Prestarted(entry, child, log, masker)
+        yield Prestarted(entry, ready, child, log, masker)
     finally:
         log.end(child.stop(LEFT_OVER_GRACE_SECONDS).returncode)
 

@@ -97,7 +97,7 @@ class Session(ServerInUse):
             ),
             era_cache=cache,
             on_stderr=log.hear,
-            child=ahead.child if ahead is not None else None,
+            started=(ahead.command, ahead.child) if ahead is not None else None,
         )
         super().__init__(client, entry, cache, log)
 

@@ -311,6 +311,19 @@ def test_a_server_that_was_started_before_its_session_is_used(entries: Entries) 
         server.child.close_stdout()  # Nothing else reads it.
 
 
+def test_a_server_that_was_started_is_not_asked_for_its_variables_again(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a keyring may ask the person for its password each time."""
+    monkeypatch.setenv("TOKEN", "s3cret")
+    entry = entries("good_handshake", TOKEN="${TOKEN}")
+
+    with prestarted(entry, "call") as server:
+        monkeypatch.delenv("TOKEN")
+        with connected(entry, QUIET, prestarted=server) as session:
+            assert session.masker().text("s3cret") == "****"
+
+
 def test_tools_found_in_a_search_do_not_replace_a_cached_list(entries: Entries) -> None:
     """Ours: what was listed is at least as good."""
     entry, listed = entries("good_handshake"), [{"name": "listed"}]

@@ -26,19 +26,20 @@ def transport_of(
     *,
     environ: Mapping[str, str] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
-    child: Child | None = None,
+    started: tuple[Command, Child] | None = None,
     person: Person | None = None,
     busy_polls: bool = True,
 ) -> StdioTransport | HttpTransport:
-    """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. `child` is the server's
-    process if it has been started already; `person` grants access where a URL requires authorization; `busy_polls` is
-    that of `StdioTransport`. Raises as `command_of` does.
+    """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. If the server has been
+    started already, `started` is its command, as `command_of` has resolved it, and its process; `person` grants access
+    where a URL requires authorization; `busy_polls` is that of `StdioTransport`. Raises as `command_of` does.
     """
     if entry.is_remote:
         return _remote_transport(entry, timeout, debug, environ, person)
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
-    command = command_of(entry, environ)
+    # A keyring may ask the person for its password each time.
+    command, child = started if started is not None else (command_of(entry, environ), None)
     return StdioTransport(
         command.command,
         command.args,
