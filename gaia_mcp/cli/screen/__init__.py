@@ -2,10 +2,9 @@
 
 What a terminal can show is here, and text that fits on it: cut, wrapped, or as rows in columns. Only the environment
 and the system are consulted; the terminal itself is never queried, because its response would arrive like typed input.
-In a pipe nothing is cut; on a terminal the important columns get its width.
+In a pipe nothing is cut; on a terminal the important columns get its width. Loaded at every TAB: annotations are
+evaluated, as in `cli/grammar`.
 """
-
-from __future__ import annotations
 
 import os
 import re
