@@ -1,8 +1,8 @@
 """The entry point of the program: `gaia`, `gmcp`, `python -m gaia_mcp`.
 
-Loading Typer takes longer than most of what a command does. So completion runs without it, and so does a plain `call`,
-whose server starts while the modules for the call are loaded. From before that moment on, the server is stopped however
-the program ends.
+Loading Typer takes longer than most of what a command does. So completion runs without it, a plain `list`, and a plain
+`call`, whose server starts while the modules for the call are loaded. From before that moment on, the server is stopped
+however the program ends.
 """
 
 from __future__ import annotations
@@ -102,12 +102,18 @@ def _watch_threads(dead: list[BaseException]) -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
-        from gaia_mcp.cli.calls.calling import run_if_plain
+    verb = (words[1:2] if words[:1] == ["mcp"] else words[:1]) or [""]
+    status = None
+    if verb[0] == "call":
+        from gaia_mcp.cli.calls.calling import run_if_plain as run_call
 
-        status = run_if_plain(words)
-        if status is not None:
-            return status
+        status = run_call(words)
+    elif verb[0] == "list":
+        from gaia_mcp.cli.entries.overview import run_if_plain as run_list
+
+        status = run_list(words)
+    if status is not None:
+        return status
     from gaia_mcp.cli.app import run
 
     return run(words)

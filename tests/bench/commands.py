@@ -50,7 +50,7 @@ def starts(effort: Effort, folder: Path) -> list[Figure]:
 
     remark = f"empty app {empty * 1000:.0f} ms"
     return [
-        Figure("gaia mcp list, 100 servers / empty Typer app", listed / empty, 1.1, remark=remark),
+        Figure("gaia mcp list, 100 servers / empty Typer app", listed / empty, 0.7, remark=remark),
     ]
 
 

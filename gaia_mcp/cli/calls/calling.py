@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.calls import planned, seen_schema
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.grammar import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.parsing import plain_line
 from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.lines import CommandLine, program_name
 from gaia_mcp.cli.status import ExitStatus
@@ -163,8 +163,8 @@ def run_if_plain(words: Sequence[str]) -> int | None:
 
 def call_of(words: Sequence[str]) -> ParsedLine | None:
     """The `call` in the command line `words`; None if Typer must report an error in it or parse it."""
-    line = parse_line(words)
-    if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
+    line = plain_line(words, ("mcp", "call"), _PARAMETERS)
+    if line is None:
         return None
     if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.grammar import FORMER_NAMES, Argument, Command, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 _UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options": [], "commands": {}}, {})
@@ -30,6 +30,16 @@ def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
     line = ParsedLine(command)
     for word in words:
         line.take(word)
+    return line
+
+
+def plain_line(words: Iterable[str], path: tuple[str, ...], parameters: Collection[str]) -> ParsedLine | None:
+    """The line of the command at `path`, with no other than these `parameters`; None for any other line, and if Typer
+    must report an error in it.
+    """
+    line = parse_line(words)
+    if line.path != path or not line.is_valid or line.is_eager or not line.values.keys() <= set(parameters):
+        return None
     return line
 
 
