@@ -21,6 +21,7 @@ from gaia_mcp.core.errors import (
     PeerError,
     ProtocolError,
     ResourceUnknownError,
+    UnansweredError,
     resource_unknown,
 )
 from gaia_mcp.fleet.gateway.instances import BusyError, Instances
@@ -117,12 +118,18 @@ class Rounds:
             return client.engine.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
 
     def _have_opened(self, error: PeerError, ask: Ask) -> bool:
-        """Whether the user has accepted every URL elicitation that `error` requires; False if it requires none."""
+        """Whether the user has accepted every URL elicitation that `error` requires; False if it requires none, or the
+        client has to ask by itself. Raises `UnansweredError` if the user has declined: the client, which gets any other
+        error as it is, would ask again.
+        """
         urls = required_urls(error.code, error.data)
         questions = [Passed(ELICIT, {"message": error.text, **url, "mode": "url"}) for url in urls]
         if not urls or not all(map(self._call.can_ask, questions)):
             return False
-        return all(ask(question).get("action") == "accept" for question in questions)
+        if not all(ask(question).get("action") == "accept" for question in questions):
+            problem = f"requires that a page is opened first, and the user has declined: {error.text}"
+            raise UnansweredError(error.server, problem) from error
+        return True
 
     # A server that asks by `input_required` results.
 

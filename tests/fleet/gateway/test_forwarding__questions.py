@@ -90,6 +90,23 @@ def test_urls_that_an_error_requires_are_opened_and_the_call_is_repeated(gateway
 
 
 @pytest.mark.parametrize("front", ERAS)
+def test_a_user_who_declines_to_open_a_url_is_not_asked_again(gateway: MakeGateway, front: str) -> None:
+    """Ours: the client would ask again if it got the error of the server, and a call that has ended cannot go on."""
+    entry = script("requires_url.py")
+    entry["args"].append("1")
+    answers = Answers(["accept", "decline"])
+    with client_for(gateway(url=entry), revision=front, answers=answers) as client:
+        called = client.call("echo", {"a": 1})
+
+    assert called["isError"]
+    assert (
+        "requires that a page is opened first, and the user has declined: sign in first"
+        in (called["content"][0]["text"])
+    )
+    assert [asked["message"] for asked in answers.asked] == ["Sign in", "Agree"]
+
+
+@pytest.mark.parametrize("front", ERAS)
 def test_a_server_that_never_stops_to_require_input_fails(gateway: MakeGateway, front: str) -> None:
     """Ours: as by a client of its own. A state without requests is sent back (spec 2026-07-28, MC-4)."""
     form = {"message": "Which city?", "requestedSchema": {"type": "object", "properties": {}}}
