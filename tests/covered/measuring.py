@@ -75,7 +75,7 @@ class ByFile:
         self._coverage.start()
         # Otherwise whichever test comes first would import a module.
         for package, source in zip(packages, sources, strict=True):
-            for found in pkgutil.walk_packages([source], f"gaia_mcp.{package}."):
+            for found in pkgutil.walk_packages([source], f"gaia_mcp.{package.replace('/', '.')}."):
                 importlib.import_module(found.name)
         # Until the first test: what test files do when they are collected counts for every file.
         self._measures = True

@@ -17,13 +17,13 @@ from tests.covered.measuring import PatientSys
 MODULE = "def double(number):\n    if number:\n        return 2 * number\n    return 0\n"
 IN_PROCESS = """
 import subprocess, sys
-from gaia_mcp.small.{other} import double
+from gaia_mcp.part.small.{other} import double
 
 def test_here():
     assert double(1) == 2
 
 def test_there():
-    program = "import os; from gaia_mcp.small.{own} import double; double(0); double(1); os._exit(0)"
+    program = "import os; from gaia_mcp.part.small.{own} import double; double(0); double(1); os._exit(0)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 """
 
@@ -43,17 +43,18 @@ def test_a_module_has_the_test_file_of_its_name() -> None:
 @pytest.mark.story
 def test_only_its_own_test_file_counts_for_a_module_also_in_processes(tmp_path: Path) -> None:
     """Ours: what another file covers stays covered by chance only."""
-    package, tests = tmp_path / "gaia_mcp" / "small", tmp_path / "tests" / "small"
+    package, tests = tmp_path / "gaia_mcp" / "part" / "small", tmp_path / "tests" / "part" / "small"
     package.mkdir(parents=True)
     tests.mkdir(parents=True)
-    (tmp_path / "gaia_mcp" / "__init__.py").touch()
+    for folder in (tmp_path / "gaia_mcp", tmp_path / "gaia_mcp" / "part", package):
+        (folder / "__init__.py").touch()
     for module in ("one", "two"):
         (package / f"{module}.py").write_text(MODULE)
     (tests / "test_one.py").write_text(IN_PROCESS.format(own="one", other="two"))
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
 
     done = subprocess.run(
-        [sys.executable, "-m", "tests.covered", "small"],
+        [sys.executable, "-m", "tests.covered", "part/small"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
@@ -62,7 +63,7 @@ def test_only_its_own_test_file_counts_for_a_module_also_in_processes(tmp_path: 
     )
 
     assert "2 passed" in done.stdout
-    assert done.stdout.splitlines()[-1] == "small/two.py: its own tests leave out 2, 3, 4, 2->3, 2->4"
+    assert done.stdout.splitlines()[-1] == "part/small/two.py: its own tests leave out 2, 3, 4, 2->3, 2->4"
     assert (done.returncode, done.stderr) == (1, "")
 
 
