@@ -102,13 +102,13 @@ def _watch_threads(dead: list[BaseException]) -> None:
 
 
 def _run(words: list[str]) -> int:
-    verb = (words[1:2] if words[:1] == ["mcp"] else words[:1]) or [""]
+    verb = words[1:2] if words[:1] == ["mcp"] else words[:1]
     status = None
-    if verb[0] == "call":
+    if verb == ["call"]:
         from gaia_mcp.cli.calls.calling import run_if_plain as run_call
 
         status = run_call(words)
-    elif verb[0] == "list":
+    elif verb == ["list"]:
         from gaia_mcp.cli.entries.overview import run_if_plain as run_list
 
         status = run_list(words)

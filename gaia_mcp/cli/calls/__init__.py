@@ -43,8 +43,10 @@ from gaia_mcp.toolspec.schema import default_of, properties_of, required_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.grammar import ServerWords
     from gaia_mcp.cli.lines import CommandLine
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.core.deadline import Deadline
@@ -304,6 +306,20 @@ def seen_schema(entry: ServerEntry, tool: str) -> Any:
 
 def _how_to_see(line: CommandLine, server: str, tool: str) -> str:
     return f"show its parameters: {line.to_type('call', server, tool, more='--help')}"
+
+
+def locked_tools_of(screen: Screen, server: str, is_locked: bool, lock_file: Path | None) -> LockedTools | None:
+    """The tools that `--locked` or `--lock-file` require; None without these options. Raises `ContractError` if the
+    lock file does not have the server, and as `LockedTools.wanted` does.
+    """
+    if not is_locked and lock_file is None:
+        return None
+    from gaia_mcp.cli.checks.locked import LockedTools
+
+    locked_tools = LockedTools.wanted(screen, is_locked, lock_file)
+    if locked_tools is not None:
+        locked_tools.contract(server)
+    return locked_tools
 
 
 class Answers:

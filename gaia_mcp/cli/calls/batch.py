@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gaia_mcp.checking import Checker, structure_problem
+from gaia_mcp.cli.calls import locked_tools_of
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.calls.tool_call import called, check_allowed, find_tool, valid_arguments
 from gaia_mcp.cli.status import ExitStatus, UsageError, status_of
@@ -61,10 +62,10 @@ def read_call(number: int, line: bytes) -> Call:
         raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
     if unknown := [name for name in read if name not in _MEMBERS]:
         hint = did_you_mean(unknown[0], _MEMBERS) or HOW_TO_WRITE
-        raise UsageError(f"{where}: a call has no {unknown[0]!r}", hint=hint)
+        raise UsageError(f"{where}: unknown member {unknown[0]!r}", hint=hint)
     tool, arguments = read.get("tool"), read.get("arguments", {})
     if not isinstance(tool, str) or not tool:
-        wrong = "is not the name of a tool" if "tool" in read else "is missing"
+        wrong = "is not the name of a tool" if "tool" in read else "is required"
         raise UsageError(f"{where}: 'tool' {wrong}", hint=HOW_TO_WRITE)
     if not isinstance(arguments, dict):
         raise UsageError(f"{where}: 'arguments' is {kind_of(arguments)}, not an object", hint=HOW_TO_WRITE)
@@ -99,14 +100,8 @@ def call_all(
     entry, rest = invocation.server(*words, has_item=False)
     if rest:
         hint = "leave the tool and its arguments out"
-        raise UsageError(f"the lines of --batch name the tools, and not also {rest[0]!r}", hint=hint)
-    locked_tools = None
-    if locked or lock_file is not None:
-        from gaia_mcp.cli.checks.locked import LockedTools
-
-        locked_tools = LockedTools.wanted(screen, locked, lock_file)
-        if locked_tools is not None:
-            locked_tools.contract(entry.name)
+        raise UsageError(f"{rest[0]!r} cannot be used with --batch, whose lines name the tools", hint=hint)
+    locked_tools = locked_tools_of(screen, entry.name, locked, lock_file)
     with ExitStack() as running:
         lines = running.enter_context(_opened(source))
         running.enter_context(answering)
@@ -140,10 +135,10 @@ def _reported(screen: Screen, batch: Batch) -> ExitStatus:
         return ExitStatus.DONE
     error, status = batch.failure
     if batch.failures > 1:
-        error.message = f"{batch.failures} of {batch.calls} calls failed, first that of {error.message}"
+        error.message = f"{batch.failures} of {batch.calls} calls failed; the first is that of {error.message}"
     screen.report(error)
     if not batch.keeps_going:
-        screen.remark(f"no later line was called; {screen.line.again('go on after failures', '--keep-going')}")
+        screen.remark(f"stopped at the failure; {screen.line.again('continue after failures', '--keep-going')}")
     return status
 
 
@@ -160,21 +155,25 @@ class Caller:
         # Whether the connection ended with the call before.
         self._is_lost = False
         session.watch(self._noticed)
-        if locked_tools is not None or read_only:
-            session.tools()  # Some servers announce a change only to those that have asked for the list.
 
     def result(self, call: Call) -> dict[str, Any]:
         """The result of a call, also of one that reports a failure. Raises any error of it."""
         line, session = self._screen.line, self._session
         if self._is_lost:
             self._is_lost, self._tools = False, {}
-            again = "connected" if session.entry.is_remote else "started"
-            self._screen.remark(f"{session.entry.name!r} is {again} again, and has lost its state")
-        if (known := self._tools.get(call.tool)) is None:
+            again = "reconnecting to" if session.entry.is_remote else "restarting"
+            self._screen.remark(f"{again} {session.entry.name!r}; its state is lost")
+        if self._locked_tools is not None or self._read_only:
+            # A change may be announced too late, or never: each call is checked against the current list.
+            session.fetch_tools(refresh=True, logs_problems=False)
+            self._tools = {}
+        # Replaced when the list changes: what is read here may be stale then, and is not kept.
+        tools = self._tools
+        if call.tool not in tools:
             found = find_tool(session, call.tool)
             check_allowed(session, found, self._locked_tools, read_only=self._read_only)
-            self._tools[call.tool] = known = found, Checker(found.input_schema)
-        tool, checker = known
+            tools[call.tool] = found, Checker(found.input_schema)
+        tool, checker = tools[call.tool]
         arguments = valid_arguments(
             line, session, tool, call.arguments, self._remark, shows_given=True, checker=checker
         )
@@ -204,7 +203,7 @@ class Caller:
         return told
 
     def _noticed(self, change: Change) -> None:
-        """Look at the tools again, since they may be others now, and may have to match a lock file."""
+        """Request the tools again after a change."""
         if isinstance(change, ListChanged) and change.kind == "tools":
             self._tools = {}
 
@@ -229,12 +228,12 @@ class Batch:
         self._changed = threading.Condition()
         self._printed = 0
         self._stops = False
-        # Whether nobody waits for the workers any more: they print nothing.
+        # Whether the run has ended or was interrupted: workers then print nothing.
         self._is_over = False
 
     def run(self, jobs: int) -> None:
         """Make all calls, at most `jobs` at once. Raises the errors of reading the lines and printing the results."""
-        # Filled when all is done: after a failure, a worker may still be waiting for a line that nobody will read.
+        # The end of the run, which need not be that of every worker: after a failure one may still wait for input.
         ended: SimpleQueue[BaseException | None] = SimpleQueue()
         if jobs == 1:
             self._work(ended)
@@ -271,7 +270,7 @@ class Batch:
                     self.failure = self.failure or failure
                 self._screen.print_event(record)
                 self._printed += 1
-                # As after a SIGPIPE: nobody sees what further calls do.
+                # As a program that SIGPIPE ends.
                 self._stops |= not self._screen.is_read()
                 self._changed.notify_all()
                 self._check_end(ended)
@@ -279,7 +278,7 @@ class Batch:
             self._check_end(ended)
 
     def _taken(self) -> tuple[int, int, bytes] | None:
-        """The next line to call, with its turn to print and its number; None if there is none."""
+        """The next line to call, with its turn to print and its number; None at the end."""
         with self._reading:
             for number, line in self._lines:
                 if self._stops:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.calls import planned, seen_schema
+from gaia_mcp.cli.calls import locked_tools_of, planned, seen_schema
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.grammar import with_group
 from gaia_mcp.cli.grammar.parsing import plain_line
@@ -56,13 +56,7 @@ def make_call(
     plan = planned(screen.line, invocation.open_store_for(typed, has_item=True), typed, args, deadline)
     plan = plan._replace(entry=invocation.using(plan.entry))
     server, tool_name = plan.entry.name, plan.tool
-    locked_tools = None
-    if locked or lock_file is not None:
-        from gaia_mcp.cli.checks.locked import LockedTools
-
-        locked_tools = LockedTools.wanted(screen, locked, lock_file)
-    if locked_tools is not None:
-        locked_tools.contract(server)
+    locked_tools = locked_tools_of(screen, server, locked, lock_file)
     if interactive:
         from gaia_mcp.cli.calls.elicitation import check_terminal
 

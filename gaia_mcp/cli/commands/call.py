@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
-from gaia_mcp.cli.completion.file_names import files, object_files
+from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import Screen
@@ -57,7 +57,6 @@ BatchOption = Annotated[
         metavar="FILE",
         help="Make the calls in a file of JSON lines, or - for stdin.",
         show_default=False,
-        autocompletion=files,
     ),
 ]
 JobsOption = Annotated[
@@ -66,7 +65,7 @@ JobsOption = Annotated[
         "--jobs", metavar="N", help="Make up to N calls of a batch at once.", min=1, max=64, show_default=False
     ),
 ]
-KeepGoingOption = Annotated[bool, typer.Option("--keep-going", help="Go on with a batch after a failure.")]
+KeepGoingOption = Annotated[bool, typer.Option("--keep-going", help="Continue a batch after a failure.")]
 
 
 class CallCommand(ArgumentsCommand):
@@ -147,9 +146,7 @@ def call(
         )
     if jobs is not None or keep_going:
         option = "--keep-going" if keep_going else "--jobs"
-        raise UsageError(
-            f"{option} is for --batch", hint=f"leave {option} out, or name the file of calls: --batch FILE"
-        )
+        raise UsageError(f"{option} needs --batch", hint=f"leave {option} out, or name the file of calls: --batch FILE")
     from gaia_mcp.cli.calls.calling import make_call
 
     return make_call(

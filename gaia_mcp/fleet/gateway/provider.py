@@ -167,13 +167,12 @@ class GatewayProvider:
         """Whether the server lists a tool of this name; None if it lists no tools, or is no longer served. Fetches the
         list if that was not done before.
         """
-        for instances in self._served([server]):
-            backend = instances.listed_by(call)
-            if "tools" not in backend.lists:
-                self._listing.ask("tools", call, [backend])
-            if listed := backend.lists.get("tools"):
-                return any(tool["name"] == name for tool in listed)
-        return None
+        if (instances := self._servers.get(server)) is None:
+            return None
+        backend = instances.listed_by(call)
+        if "tools" not in backend.lists:
+            self._listing.ask("tools", call, [backend])
+        return any(tool["name"] == name for tool in listed) if (listed := backend.lists.get("tools")) else None
 
     def name_of(self, server: str, tool: str, call: Call) -> str | None:
         """The name for calling this tool of this server, which may not exist; None if every name for it means another
