@@ -151,6 +151,7 @@ READERS = {
     "client.transports.stdio.processes open": "a file of the kernel",
     "client.transports.stdio.processes (folder / 'comm').read_text": "a file of the kernel",
     "client.transports.stdio.processes stat.read_bytes": "a file of the kernel",
+    "client.transports.unix_socket os.fdopen": "a socket",
     "core.files open": "the module itself",
     "core.files os.open": "the module itself",
     "server.stdio os.open": "the null device",

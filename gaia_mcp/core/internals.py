@@ -50,3 +50,12 @@ def bare_signal() -> Any:
     except ImportError:
         import signal as bare
     return bare
+
+
+def bare_socket() -> Any:
+    """The module under `socket`: the same classes and numbers, without the enumerations, which take a millisecond."""
+    try:
+        import _socket as bare
+    except ImportError:
+        import socket as bare  # type: ignore[no-redef]
+    return bare

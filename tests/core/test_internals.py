@@ -6,6 +6,7 @@ import atexit
 import json
 import math
 import signal
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.core.internals import bare_signal, compact_writer, run_exit_functions
+from gaia_mcp.core.internals import bare_signal, bare_socket, compact_writer, run_exit_functions
 from tests.protocol_support import steady
 
 JSON = st.recursive(
@@ -115,3 +116,12 @@ class TestBareSignal:
         """Ours: it has the same functions, and takes longer to load."""
         monkeypatch.setitem(sys.modules, "_signal", None)
         assert bare_signal() is signal
+
+
+def test_the_bare_socket_has_the_calls_of_the_public_one() -> None:
+    """`_socket`: its own class is the one below `socket.socket`, and its numbers are the same."""
+    bare = bare_socket()
+
+    assert issubclass(socket.socket, bare.socket)
+    assert (bare.AF_UNIX, bare.SOCK_STREAM) == (socket.AF_UNIX, socket.SOCK_STREAM)
+    assert bare.SOL_SOCKET == socket.SOL_SOCKET

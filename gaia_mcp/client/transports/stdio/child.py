@@ -13,9 +13,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.client.transports.stdio.child_pipes import READ_BYTES, Drain, InputPipe
+from gaia_mcp.client.transports.stdio.child_pipes import READ_BYTES, Drain, InputPipe, SteadyThread
 from gaia_mcp.client.transports.stdio.launch import (
     child_environment,
     command_for_system,
@@ -41,7 +41,6 @@ from gaia_mcp.client.transports.stdio.processes import (
     was_killed,
 )
 from gaia_mcp.core.errors import NotConnectedError, SpawnError
-from gaia_mcp.core.internals import bare_signal
 
 if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline
@@ -378,29 +377,3 @@ class Child:
 def _stop_all() -> None:
     for child in list(_running):
         child.stop(AT_EXIT_GRACE_SECONDS)
-
-
-class SteadyThread(threading.Thread):
-    """A thread that has begun when `start` raises what a signal handler raises."""
-
-    # The blocked signals of the thread that started it, which are its own too.
-    _mask: Any = None
-
-    def start(self) -> None:
-        signal = bare_signal()
-        # Handlers run in the main thread only; Windows has no such mask.
-        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
-            super().start()
-            return
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-
-    def run(self) -> None:
-        # Programs that it starts inherit the mask.
-        if self._mask is not None:
-            signal = bare_signal()
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-        super().run()

@@ -2,7 +2,7 @@
 
 Its stdin: messages are written whole, one after the other, each with a deadline; messages that no caller waits for go
 through the outbox, which blocks no caller and drops them if the server does not read. Its stderr: drained as it
-arrives, so that the child never blocks; its end is stored for errors.
+arrives, so that the child never blocks; its end is stored for errors. And the thread that reads its stdout.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.internals import bare_signal
 
 if TYPE_CHECKING:
     from gaia_mcp.text.redaction.masker import Masker
@@ -318,3 +319,29 @@ class Drain:
 
                 logging.getLogger("gaia_mcp").exception("what listens to the log of MCP server %r failed", self._server)
                 self._on_data = None
+
+
+class SteadyThread(threading.Thread):
+    """A thread that has begun when `start` raises what a signal handler raises."""
+
+    # The blocked signals of the thread that started it, which are its own too.
+    _mask: Any = None
+
+    def start(self) -> None:
+        signal = bare_signal()
+        # Handlers run in the main thread only; Windows has no such mask.
+        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+            super().start()
+            return
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def run(self) -> None:
+        # Programs that it starts inherit the mask.
+        if self._mask is not None:
+            signal = bare_signal()
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        super().run()

@@ -10,34 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.conversation.engine import ChannelTransport
-from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
-from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, SteadyThread, Stopped
-from gaia_mcp.client.transports.stdio.child_pipes import CutError, Outbox
+from gaia_mcp.client.transports.base import Receiver, time_ran_out
+from gaia_mcp.client.transports.line_channel import EXIT_STATUS_SECONDS, LineChannel, in_words
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
+from gaia_mcp.client.transports.stdio.child_pipes import SteadyThread
 from gaia_mcp.client.transports.stdio.launch import secrets_given
-from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
     MCPError,
     NotConnectedError,
-    RemoteProtocolError,
     ServerExitedError,
 )
 from gaia_mcp.core.errors.requests import exit_in_words
-from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
-from gaia_mcp.protocol.jsonrpc import RequestId, parse, parse_text
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
-    from queue import SimpleQueue
-
-    from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.text.redaction.masker import Masker
-
-# After its output has ended a server has this long to exit, so that its exit status is known.
-EXIT_STATUS_SECONDS = 0.5
-# A record of this size or more is not held while it is processed.
-LONG_BYTES = 1 << 20
 
 
 class StdioTransport(ChannelTransport):
@@ -190,7 +180,7 @@ def _end_of(ended: StdioChannel) -> tuple[str, str]:
     return newline, f"process {ended.child.pid}{how}"
 
 
-class StdioChannel(Channel):
+class StdioChannel(LineChannel):
     """A channel over `child`, which is started by `start`. `masker` masks the secrets passed to it."""
 
     output = "stdout"
@@ -204,20 +194,9 @@ class StdioChannel(Channel):
         max_record_bytes: int = MAX_RECORD_BYTES,
         busy_polls: bool = True,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, child.write, masker, max_record_bytes=max_record_bytes, busy_polls=busy_polls)
         self.child = child
         self.stopped: Stopped | None = None
-        self._new_masker = masker
-        self._max_record_bytes = max_record_bytes
-        self._busy_polls = busy_polls
-        self._receiver: Receiver | None = None
-        # Whether anything could be written before the child ended.
-        self._has_written = False
-        self._outbox = Outbox(child.write)
-        self._reader: threading.Thread | None = None
-        self._reading: LeaderFollower | None = None
-        # Why nothing more will be read, once reading has ended. Every later error reports how the process ended.
-        self._reason: MCPError | None = None
 
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
         self._receiver = receiver
@@ -225,9 +204,7 @@ class StdioChannel(Channel):
         failure: list[MCPError] = []
         # The reader also starts the child. Signals interrupt only the main thread, so a Ctrl-C cannot arrive between
         # the creation of the process and its registration.
-        self._reader = SteadyThread(
-            target=self._read, args=(receiver, started, failure), name=f"{self.name} stdout", daemon=True
-        )
+        self._reader = SteadyThread(target=self._read, args=(started, failure), name=f"{self.name} stdout", daemon=True)
         self._reader.start()
         if not started.wait(deadline.remaining()):
             raise time_ran_out(self.name, deadline, "at its start")
@@ -236,35 +213,6 @@ class StdioChannel(Channel):
 
     def attributes(self) -> dict[str, str | int]:
         return {"network.transport": "pipe"}
-
-    def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
-        data = encoded(outgoing)
-        try:
-            self.child.write(data, deadline)
-            self._has_written = True
-        except BrokenPipeError:
-            raise self._no_longer_reads(stage) from None
-        except TimeoutError as problem:
-            error = time_ran_out(self.name, deadline, f"{stage} (it does not read its input)")
-            if isinstance(problem, CutError):
-                self._end(error)
-            raise error from None
-        except BaseException:
-            # Ctrl-C, and a part of the message may have been written: the server could not parse anything after it.
-            self._end(self._interrupted("writing to"))
-            raise
-
-    def send_soon(self, outgoing: Outgoing) -> None:
-        self._outbox.put(encoded(outgoing))
-
-    def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:
-        if self._reading is None:
-            return super().wait(outcomes, about, deadline)
-        return self._reading.wait(outcomes, deadline)
-
-    def wake(self) -> None:
-        if self._reading is not None:
-            self._reading.wake()
 
     def is_running(self) -> bool:
         return self.child.is_running()
@@ -287,16 +235,6 @@ class StdioChannel(Channel):
             reader.join(IMPATIENT_GRACE_SECONDS)
         self.stopped = stopped
 
-    def masker(self) -> Masker:
-        return self._new_masker() if self._new_masker is not None else super().masker()
-
-    def noise(self) -> str:
-        """The end of the stderr of a server that does not respond."""
-        from gaia_mcp.client.transports.stdio.exit_reasons import last_words
-
-        said = last_words(self.child.stderr_tail(self.masker()))
-        return f"the last line of its stderr: {said}" if said else ""
-
     def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
         from gaia_mcp.client.transports.stdio.exit_reasons import last_words
 
@@ -308,17 +246,15 @@ class StdioChannel(Channel):
                 return NotConnectedError(self.name)
             returncode = self.child.wait(EXIT_STATUS_SECONDS)
             self.child.settle_stderr(EXIT_STATUS_SECONDS)
-            tail = self.child.stderr_tail(self.masker())
+            tail = self._stderr_tail()
         return ServerExitedError(
-            self.name, _before(stage), returncode, tail, last_words=last_words(tail), noise=noise, closed=closed
+            self.name, in_words(stage), returncode, tail, last_words=last_words(tail), noise=noise, closed=closed
         )
 
-    # Reading.
-
-    def _read(self, receiver: Receiver, started: threading.Event, failure: list[MCPError]) -> None:
+    def _read(self, started: threading.Event, failure: list[MCPError]) -> None:
         try:
             self.child.start()
-            reading = self._reading = self._reading_for(receiver)
+            reading = self._reading = self._reading_from(self.child.stdout, self.child.read)
             if self.child.is_closing:
                 reading.stop()  # The thread that stops the child may have run before `_reading` was set.
         except MCPError as error:
@@ -334,106 +270,23 @@ class StdioChannel(Channel):
             started.set()
         reading.run()
 
-    def _reading_for(self, receiver: Receiver) -> LeaderFollower:
-        lines = LineBuffer(self._max_record_bytes)
+    def _stderr_tail(self) -> str:
+        return self.child.stderr_tail(self.masker())
 
-        def take(data: bytes) -> None:
-            if self._reason is not None:
-                return  # Unreadable from here on; it is only drained, so that the child can exit.
-            try:
-                records = lines.feed(data)
-                while records:
-                    if records[0][0] in b"Cc":
-                        self._check_framing(records[0])
-                    if len(records[0]) < LONG_BYTES:
-                        receiver.receive(records.pop(0))
-                    else:
-                        _hand_over(receiver, records)
-            except RecordTooLongError as problem:
-                self._end(RemoteProtocolError(self.name, f"wrote {problem}"))
-            except RemoteProtocolError as error:
-                self._end(error)
-
-        def end(is_cut: bool) -> None:
-            self.child.close_stdout()
-            if is_cut:
-                self._end(self._reason or self._interrupted("reading from"))
-                return
-            if self._reason is None:
-                for record in lines.finish():
-                    if not _is_cut_off(record):
-                        receiver.receive(record)
-            # Even if there was a reason already: a Ctrl-C may have prevented its delivery to the callers.
-            self._end(self._reason or self.why_lost("before it was asked to"))
-
-        return LeaderFollower(self.child.stdout, self.child.read, take, end, busy_polls=self._busy_polls)
-
-    def _check_framing(self, record: bytes) -> None:
-        if record[:15].lower() == b"content-length:":
-            raise RemoteProtocolError(
-                self.name,
-                "frames its messages with Content-Length, as language servers do; MCP is one message per line",
-                hint="its author has to change that",
-            )
-
-    # The end.
+    def _close_input(self) -> None:
+        self.child.close_stdout()
 
     def _no_longer_reads(self, stage: str) -> MCPError:
-        """End the channel to a child that no longer reads; returns the error. The next request starts a new child."""
+        """As in `LineChannel`. The next request starts a new child."""
         if self.child.is_closing:
             return NotConnectedError(self.name)
         error = self.why_lost(stage, closed="no longer reads its input")
-        if self._reader is not threading.current_thread() and not self.child.is_running():
-            assert self._reader is not None  # noqa: S101 (nothing is sent before the start)
-            assert self._reading is not None  # noqa: S101
-            self._reading.keep_reading()
-            # Its remaining output must still be read, and may contain the reason.
-            self._reader.join(EXIT_STATUS_SECONDS)
+        if not self.child.is_running():
+            self._read_rest()
         self._end(error)
         return error
 
-    def _end(self, error: MCPError) -> None:
-        self._reason = self._reason or error
-        if self._receiver is not None:
-            self._receiver.channel_ended(error)
-        # The caller that reads may not be the one that found the end.
-        self.wake()
-
     def _interrupted(self, action: str) -> ServerExitedError:
-        """The error for all callers after one was interrupted; a tool that another one called may have run."""
-        tail = self.child.stderr_tail(self.masker())
+        tail = self._stderr_tail()
         closed = f"was disconnected because {action} it was interrupted"
         return ServerExitedError(self.name, "before it was asked to", None, tail, closed=closed)
-
-
-def _hand_over(receiver: Receiver, records: list[bytes]) -> None:
-    """Remove the first of the records, a long one, and pass it on. It is released as soon as it has been parsed: a
-    result of 50 MB must be in memory as few times as possible.
-    """
-    try:
-        text = records[0].decode()
-    except UnicodeDecodeError:
-        receiver.receive(records.pop(0))
-        return
-    del records[0]
-    try:
-        value = parse_text(text)
-    except ValueError:
-        receiver.receive(text.encode())
-    else:
-        del text
-        receiver.receive_message(value)
-
-
-def _is_cut_off(record: bytes) -> bool:
-    if not record.lstrip().startswith((b"{", b"[")):
-        return False
-    try:
-        parse(record)
-    except ValueError:
-        return True
-    return False
-
-
-def _before(stage: str) -> str:
-    return stage if stage.startswith(("at ", "before ")) else f"while answering {stage}"

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.client.transports.line_channel import LONG_BYTES
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.processes import VARIABLE
-from gaia_mcp.client.transports.stdio.transport import LONG_BYTES, StdioChannel
+from gaia_mcp.client.transports.stdio.transport import StdioChannel
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     ConnectError,
