@@ -37,6 +37,10 @@ REVISION = "protocolVersion"
 TRUST_HINTS = "trustHints"
 # The member with which a user lets all clients of a gateway use one instance of the server.
 SHARED = "shared"
+# The member with which the server is kept open between commands.
+KEEP_ALIVE = "keepAlive"
+# For `true`: longer than the pauses of a person or an agent at work, shorter than a forgotten server should last.
+KEEP_ALIVE_SECONDS = 900.0
 # The kinds of code that this program serves itself.
 _SERVED = ("handler", "agent")
 
@@ -46,7 +50,8 @@ class ServerEntry(NamedTuple):
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
     `toolspec.tool_filter` defines. `revision` is the only revision of MCP to use with the server, None for any. With
     `trusts_hints` the user trusts the annotations of the server's tools. With `is_shared` all clients of a gateway use
-    one instance of the server.
+    one instance of the server. `keep_alive` is for how many seconds without use it is kept open between commands, None
+    if it is closed at the end of each.
     """
 
     name: str
@@ -61,6 +66,7 @@ class ServerEntry(NamedTuple):
     revision: str | None = None
     trusts_hints: bool = False
     is_shared: bool = False
+    keep_alive: float | None = None
 
     @property
     def transport(self) -> str:
@@ -94,7 +100,7 @@ class ServerEntry(NamedTuple):
             shown["timeout"] = self.timeout
         shown.update(
             (key, self.raw[key])
-            for key in (*_FILTERS, *_SCOPES, REVISION, TRUST_HINTS, SHARED)
+            for key in (*_FILTERS, *_SCOPES, REVISION, TRUST_HINTS, SHARED, KEEP_ALIVE)
             if self.raw.get(key) is not None
         )
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
@@ -185,18 +191,35 @@ def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unse
     stages, agents = _read_scope(name, config) if config.keys() & _SCOPES else (None, None)
     revision = _read_revision(name, held) if (held := config.get(REVISION)) is not None else None
     trusts_hints, is_shared = (key in config and _read_choice(name, key, config[key]) for key in (TRUST_HINTS, SHARED))
+    keep_alive = _read_keep_alive(name, held) if (held := config.get(KEEP_ALIVE)) is not None else None
     target = _read_target(name, config, source)
     if keeps_unset and isinstance(target, Command):
         target = target._replace(keeps_unset=True)
     return ServerEntry(
-        name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision, trusts_hints, is_shared
-    )
+        name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision, trusts_hints, is_shared,
+        keep_alive,
+    )  # fmt: skip
 
 
 def _read_choice(name: str, key: str, choice: Any) -> bool:
     if not isinstance(choice, bool | None):
         raise EntryError(name, f"{key!r} must be true or false")
     return choice or False
+
+
+def _read_keep_alive(name: str, held: Any) -> float | None:
+    if isinstance(held, bool):
+        return KEEP_ALIVE_SECONDS if held else None
+    from gaia_mcp.core.durations import keep_alive_seconds
+
+    if (seconds := keep_alive_seconds(held)) is not None:
+        return float(seconds)
+    what = "a number needs its unit" if isinstance(held, (int, float)) else f"not {held!r}"
+    raise EntryError(
+        name,
+        f"{KEEP_ALIVE!r} must be true, false, or a duration from 1s to 7d; {what}",
+        hint='write it as "90s", "30m", "2h" or "1d"',
+    )
 
 
 def _read_timeout(name: str, timeout: Any) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.durations import MAX_KEEP_ALIVE_SECONDS, duration_of, keep_alive_seconds
 from gaia_mcp.hosts.dialects import (
     ARGS_KEYS,
     COMMAND_KEYS,
@@ -37,6 +38,9 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The members that restrict who may use a server.
 SCOPES = ("stages", "agents")
+# The member with which a server is kept open, and mcporter's words for it and for the opposite.
+KEEP_ALIVE = "keepAlive"
+_KEPT, _CLOSED = "keep-alive", "ephemeral"
 # Types of extensions that are parts of the host and not servers.
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
 # Members that do not describe the server, and values that are the default.
@@ -84,6 +88,9 @@ class _Reading:
         seconds = self._timeout()
         if seconds is not None:
             entry["timeout"] = seconds
+        keep_alive = self._keep_alive()
+        if keep_alive is not None:
+            entry[KEEP_ALIVE] = keep_alive
         for key in SCOPES:
             # Specific to our format.
             if isinstance(names := self.raw.get(key), list) and all(isinstance(each, str) for each in names):
@@ -178,6 +185,30 @@ class _Reading:
             seconds = MAX_ENTRY_TIMEOUT_SECONDS
         return int(seconds) if seconds == int(seconds) else seconds
 
+    def _keep_alive(self) -> bool | str | None:
+        key = self.dialect.lifecycle
+        if key is None or self.raw.get(key) is None:
+            # Specific to our format; in a host's file, another value has another meaning.
+            held = self.raw.get(KEEP_ALIVE)
+            if held is not True and keep_alive_seconds(held) is None:
+                return None
+            self.read.add(KEEP_ALIVE)
+            return True if held is True else str(held)
+        held = self._first((key,))
+        mode, idle_ms = (held.get("mode"), held.get("idleTimeoutMs")) if isinstance(held, dict) else (held, None)
+        if mode not in (_KEPT, _CLOSED):
+            self.remarks.append(f"{key} is neither {_KEPT!r} nor {_CLOSED!r}, and is not saved")
+        if mode != _KEPT:
+            return None
+        if isinstance(idle_ms, bool) or not isinstance(idle_ms, int) or idle_ms <= 0:
+            return True
+        # Of a fraction of a second the whole.
+        seconds = -(-idle_ms // 1000)
+        if seconds > MAX_KEEP_ALIVE_SECONDS:
+            seconds = MAX_KEEP_ALIVE_SECONDS
+            self.remarks.append(f"{key} is above the limit of {duration_of(seconds)}, which is saved instead")
+        return duration_of(seconds)
+
     def _pairs(self, held: Any, field: str) -> dict[str, str]:
         if held is None:
             return {}
@@ -242,6 +273,15 @@ class _Reading:
             self.remarks.append(f"not saved, since only the host knows them: {', '.join(left)}")
 
 
+def _lifecycle_of(entry: Mapping[str, Any]) -> Any:
+    """`keepAlive` of our entry, as mcporter has it; None without one, and for an invalid one."""
+    held = entry.get(KEEP_ALIVE)
+    if isinstance(held, bool):
+        return _KEPT if held else _CLOSED
+    seconds = keep_alive_seconds(held)
+    return {"mode": _KEPT, "idleTimeoutMs": seconds * 1000} if seconds is not None else None
+
+
 def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -285,12 +325,16 @@ class _Writing:
             new[key] = round(units) if per_second > 1 or units == int(units) else units
         elif entry.get("timeout"):
             self.remarks.append("its timeout is not exported: the host does not support one")
+        if dialect.lifecycle is not None and (lifecycle := _lifecycle_of(entry)) is not None:
+            new[dialect.lifecycle] = lifecycle
         if entry.get("disabled"):
             if dialect.disabled is None:
                 self.remarks.append("it is enabled there: the host cannot disable a server")
             else:
                 new[dialect.disabled] = dialect.disabled == "disabled"
-        left = [key for key in entry if key not in OURS and (key != "auth" or self._authorization_of_ours() is None)]
+        # A host keeps its servers open while it runs; only mcporter is started anew for each command.
+        known = (*OURS, KEEP_ALIVE, *(("auth",) if self._authorization_of_ours() is not None else ()))
+        left = [key for key in entry if key not in known]
         if left:
             self.remarks.append(f"not exported, since the host does not know them: {', '.join(left)}")
         return new | kept, self.remarks
@@ -300,6 +344,8 @@ class _Writing:
         silent = [self.dialect.disabled] if "disabled" not in self.entry else []
         if self.dialect.timeout is not None and "timeout" not in self.entry:
             silent.append(self.dialect.timeout[0])
+        if KEEP_ALIVE not in self.entry:
+            silent.append(self.dialect.lifecycle)
         choice = {self.dialect.tools.include, self.dialect.tools.exclude}
         if INCLUDE not in self.entry and EXCLUDE not in self.entry:
             silent += choice
@@ -307,7 +353,7 @@ class _Writing:
         authorization = {"oauth", oauth.member, "scopes" if oauth.beside else oauth.member}
         if not oauth.member or self._authorization_of_ours() is None:
             silent += authorization
-        ours = (*MEANT, *choice, *authorization)
+        ours = (*MEANT, *choice, *authorization, self.dialect.lifecycle)
         return {key: held for key, held in old.items() if key not in ours or key in silent}
 
     def _started(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ our own, to which all are converted.
 Pure: no variable is looked up. What has no counterpart is reported, never copied as if it meant the same.
 
 An entry of ours has `command`, `args`, `env`, `cwd`, `inherit`, or `url`, `headers`, `type`; `disabled`; `timeout` in
-seconds; `includeTools` and `excludeTools`; `oauth`.
+seconds; `keepAlive`; `includeTools` and `excludeTools`; `oauth`.
 """
 
 from __future__ import annotations
@@ -204,11 +204,12 @@ class Dialect:
     """How a host writes an entry. It has no key for a member that is None or empty.
 
     `command` "[]" is one list of program and arguments, and "" no command at all. `url` is the key for HTTP,
-    `url_means` what `url` alone is taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says
-    the opposite. `timeout` is the key, and how many of its units make a second. `names_variables` is the list of
-    variables that are passed on. `tools` are its keys for a choice among the tools, `oauth` those for the authorization
-    of a URL. `always` is written into new entries. `names_itself`: the name is also a member. `looks_up_in` are the
-    members in which it looks variables up, if that is not everywhere.
+    `url_means` what `url` alone is taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled"
+    says the opposite. `timeout` is the key, and how many of its units make a second. `lifecycle` is the key for how
+    long the server is kept open, as mcporter has it. `names_variables` is the list of variables that are passed on.
+    `tools` are its keys for a choice among the tools, `oauth` those for the authorization of a URL. `always` is
+    written into new entries. `names_itself`: the name is also a member. `looks_up_in` are the members in which it
+    looks variables up, if that is not everywhere.
     """
 
     command: str = "command"
@@ -220,6 +221,7 @@ class Dialect:
     types: tuple[str, str, str] = ("", "", "")
     disabled: str | None = None
     timeout: tuple[str, int] | None = None
+    lifecycle: str | None = None
     names_variables: str | None = None
     notation: Notation = NONE
     looks_up_in: tuple[str, ...] = ()

@@ -189,7 +189,8 @@ HOSTS = {
             "mcporter", "mcporter", ("{home}/.mcporter/mcporter.json", "{home}/.mcporter/mcporter.jsonc"),
             "config/mcporter.json",
             dialect=Dialect(
-                cwd="cwd", notation=SHELL, tools=ToolKeys("allowedTools", "blockedTools", is_exclusive=True),
+                cwd="cwd", lifecycle="lifecycle", notation=SHELL,
+                tools=ToolKeys("allowedTools", "blockedTools", is_exclusive=True),
             ),
             is_desktop=False,
         ),

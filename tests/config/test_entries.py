@@ -190,6 +190,12 @@ def test_an_invalid_entry_names_the_invalid_member() -> None:
         ({**OK, "protocolVersion": "2025-06-17"}, "2025-06-18"),
         ({**OK, "protocolVersion": [1]}, "'protocolVersion'"),
         ({**OK, "trustHints": "yes"}, "'trustHints'"),
+        ({**OK, "keepAlive": "yes"}, "'keepAlive' must be true, false, or a duration from 1s to 7d; not 'yes'"),
+        ({**OK, "keepAlive": "0s"}, "'keepAlive'"),
+        ({**OK, "keepAlive": "8d"}, "'keepAlive'"),
+        ({**OK, "keepAlive": []}, "'keepAlive'"),
+        ({**OK, "keepAlive": 30}, "a number needs its unit"),
+        ({**OK, "keepAlive": 1.5}, "a number needs its unit"),
         ({**OK, "includeTools": ["read", 7]}, "'includeTools'"),
         ({**OK, "excludeTools": [""]}, "'excludeTools'"),
         ({**OK, "includeTools": ["a"], "excludeTools": {}}, "'excludeTools'"),
@@ -387,6 +393,17 @@ def test_an_entry_may_trust_the_hints_of_its_server() -> None:
 
     assert (entry.trusts_hints, entry.masked()["trustHints"]) == (True, True)
     assert not read_entry("x", {**OK, "trustHints": None}).trusts_hints
+
+
+def test_an_entry_may_keep_its_server_open() -> None:
+    """Ours: for the time in it, or 15 minutes; the server is the same one with it and without."""
+    cases = [(True, 900.0), ("90s", 90.0), ("2h", 7200.0), (False, None), (None, None)]
+
+    for held, seconds in cases:
+        entry = read_entry("x", {**OK, "keepAlive": held})
+        assert (entry.keep_alive, entry.masked().get("keepAlive")) == (seconds, held)
+        assert entry.identity() == read_entry("x", OK).identity()
+    assert read_entry("x", OK).keep_alive is None
 
 
 def test_the_credentials_of_an_entry_are_its_variables_or_headers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from gaia_mcp.hosts.dialects import Dialect, NotCarriedError
 from gaia_mcp.hosts.known import HOSTS
 
 PLAIN = Dialect()
+SERVER = {"command": "x", "args": []}
 
 
 def test_the_entries_of_every_host_are_read() -> None:
@@ -105,7 +106,28 @@ def test_the_entries_of_every_host_are_read() -> None:
         ("opencode", {"type": "remote", "url": "https://h"}, {"url": "https://h"}),
         ("copilot-cli", {"type": "local", "command": "x", "tools": ["*"]}, {"command": "x", "args": []}),
         ("mcporter", {"baseUrl": "https://h"}, {"url": "https://h"}),
+        ("mcporter", {**SERVER, "lifecycle": "keep-alive"}, {**SERVER, "keepAlive": True}),
+        # mcporter ignores an invalid time.
+        *(
+            ("mcporter", {**SERVER, "lifecycle": {"mode": "keep-alive", **idle}}, {**SERVER, "keepAlive": ours})
+            for idle, ours in (
+                ({}, True),
+                ({"idleTimeoutMs": 1_800_000}, "30m"),
+                ({"idleTimeoutMs": 1500}, "2s"),
+                ({"idleTimeoutMs": 0}, True),
+                ({"idleTimeoutMs": True}, True),
+                ({"idleTimeoutMs": "1"}, True),
+            )
+        ),
+        ("mcporter", {**SERVER, "lifecycle": "ephemeral"}, SERVER),
+        ("mcporter", {**SERVER, "lifecycle": {"mode": "ephemeral"}}, SERVER),
         # Ours.
+        *(
+            (host, {**SERVER, "keepAlive": held}, {**SERVER, "keepAlive": held})
+            for host in ("mcporter", "claude-code")
+            for held in (True, "30m")
+        ),
+        ("claude-code", {**SERVER, "keepAlive": False}, SERVER),
         (
             "claude-code",
             {"command": "x", "args": [], "stages": ["build"], "agents": []},
@@ -195,6 +217,45 @@ def test_members_without_effect_are_ignored_without_a_remark() -> None:
 def test_a_timeout_beyond_the_limit_becomes_the_limit() -> None:
     """Ours: GAIA's own limit is 600 s, and a host's longer one is no reason to refuse the server."""
     assert entry_from({"command": "x", "timeout": 6_000_000}, HOSTS["gemini"].dialect)[0]["timeout"] == 600
+
+
+def test_a_lifecycle_that_cannot_be_saved_as_it_is_has_a_remark() -> None:
+    """Ours: a week is the limit, and an unknown word may mean anything."""
+    mcporter = HOSTS["mcporter"].dialect
+    unknown = "lifecycle is neither 'keep-alive' nor 'ephemeral', and is not saved"
+    long = {"mode": "keep-alive", "idleTimeoutMs": 8 * 86_400_000}
+
+    assert entry_from({**SERVER, "lifecycle": long}, mcporter) == (
+        {**SERVER, "keepAlive": "7d"},
+        ["lifecycle is above the limit of 7d, which is saved instead"],
+    )
+    for invalid in ("forever", {"mode": "forever"}, {}, 5):
+        assert entry_from({**SERVER, "lifecycle": invalid}, mcporter) == (SERVER, [unknown])
+
+
+def test_keep_alive_of_a_host_that_gives_it_another_meaning_is_not_imported() -> None:
+    """Ours: a number may be the seconds between two pings."""
+    told = ["not saved, since only the host knows them: keepAlive"]
+    assert entry_from({**SERVER, "keepAlive": 30}, PLAIN) == (SERVER, told)
+
+
+def test_keep_alive_is_exported_as_the_lifecycle_of_mcporter() -> None:
+    """Ours: other hosts have no place for it, and need none; without it the one in the host's entry stays."""
+    mcporter = HOSTS["mcporter"].dialect
+    cases = [
+        (True, "keep-alive"),
+        (False, "ephemeral"),
+        ("90s", {"mode": "keep-alive", "idleTimeoutMs": 90_000}),
+    ]
+
+    for ours, theirs in cases:
+        entry = {**SERVER, "keepAlive": ours}
+        assert entry_for("n", entry, mcporter) == ({**SERVER, "lifecycle": theirs}, [])
+        assert entry_for("n", entry, mcporter, old={**SERVER, "lifecycle": {}})[0]["lifecycle"] == theirs
+        assert entry_for("n", entry, PLAIN, old={"keepAlive": 30}) == ({**SERVER, "keepAlive": 30}, [])
+    assert entry_for("n", SERVER, mcporter, old={"lifecycle": "ephemeral"})[0]["lifecycle"] == "ephemeral"
+    for ignored in (None, 30):
+        assert entry_for("n", {**SERVER, "keepAlive": ignored}, mcporter) == (SERVER, [])
 
 
 def test_the_workspace_folder_of_a_project_is_expanded() -> None:
