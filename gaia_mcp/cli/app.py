@@ -22,6 +22,7 @@ from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_command import (
     CommandLineError,
     accept_former_names,
+    accept_missing_values,
     command_path_of,
     group_options,
     guarded,
@@ -280,6 +281,7 @@ class CommandGroup(WordyGroup):
             read_numbers(made)
             refuse_repeated_options(made)
             accept_former_names(made)
+            accept_missing_values(made)
             group_options(made)
             self.commands[cmd_name] = made
         return self.commands[cmd_name]

@@ -232,6 +232,12 @@ TrustHintsOption = Annotated[
         show_default=False,
     ),
 ]
+KeepAliveOption = Annotated[
+    str | None,
+    _entry_option(
+        "--keep-alive", metavar="[=TIME]", about="Keep it open until it is unused for TIME, such as 30m; alone: 15m."
+    ),
+]  # fmt: skip
 StageOption = Annotated[
     list[str] | None,
     _entry_option("--stage", metavar="STAGE", about="Restrict its tools to these stages.", autocompletion=stage_names),

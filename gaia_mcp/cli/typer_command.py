@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.grammar import FORMER_NAMES
+from gaia_mcp.cli.grammar import FORMER_NAMES, IMPLIED, OPTIONAL
 from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.options import COMMON_OPTIONS, with_implied
@@ -126,6 +126,30 @@ def accept_former_names(command: Any) -> None:
     command.make_parser = make
 
 
+def accept_missing_values(command: Any) -> None:
+    """Accept options without their values if these are optional; see `cli/grammar`. Typer has no such options."""
+    make_parser = command.make_parser
+    optional = {
+        name
+        for parameter in command.params
+        if parameter.param_type_name == "option" and (parameter.metavar or "").startswith(OPTIONAL)
+        for name in parameter.opts
+    }
+
+    def make(context: Any) -> Any:
+        parser = make_parser(context)
+        match = parser._match_long_opt
+
+        def match_long_opt(name: str, value: str | None, state: Any) -> None:
+            match(name, IMPLIED if value is None and name in optional else value, state)
+
+        parser._match_long_opt = match_long_opt
+        return parser
+
+    if optional:
+        command.make_parser = make
+
+
 def refuse_repeated_options(command: Any) -> None:
     """Report an option that takes one value and is given twice as an error: Click uses the last one, and says nothing.
 
@@ -184,7 +208,8 @@ def group_options(command: Any) -> None:
             if parameter.param_type_name == "argument":
                 arguments.append(row)
             else:
-                options.append((group_of(parameter), row))
+                name, text = row
+                options.append((group_of(parameter), (name.replace(f" {OPTIONAL}", OPTIONAL), text)))
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)

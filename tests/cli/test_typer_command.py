@@ -29,6 +29,7 @@ def count(
     name: Annotated[list[str] | None, typer.Option("--name")] = None,
     loud: Annotated[bool, typer.Option("--loud")] = False,
     agent: Annotated[str | None, typer.Option("--agent")] = None,
+    colour: Annotated[str | None, typer.Option("--colour", metavar="[=WHEN]")] = None,
 ) -> tuple[float, int]:
     """Count."""
     return number, times
@@ -43,6 +44,7 @@ command = typer.main.get_command(program)
 internals.read_numbers(command.commands["count"])  # type: ignore[attr-defined]
 internals.refuse_repeated_options(command.commands["count"])  # type: ignore[attr-defined]
 internals.accept_former_names(command.commands["count"])  # type: ignore[attr-defined]
+internals.accept_missing_values(command.commands["count"])  # type: ignore[attr-defined]
 
 
 def refusal(*words: str) -> Exception:
@@ -58,6 +60,14 @@ def test_a_former_name_of_an_option_is_accepted_and_in_no_help() -> None:
     """Ours: the parser's table of options has no public name."""
     assert command(["count", "--as", "x"], prog_name="tool", standalone_mode=False) == (1, 1)
     assert "'--agent' is given twice" in str(refusal("count", "--as", "x", "--agent=y"))
+
+
+def test_an_option_with_an_optional_value_takes_no_word_after_it() -> None:
+    """Ours: the method of Typer's parser that reads a long option has no public name."""
+    assert command(["count", "--colour", "--times", "2"], prog_name="tool", standalone_mode=False) == (1, 2)
+    assert command(["count", "--colour=always"], prog_name="tool", standalone_mode=False) == (1, 1)
+    assert "unexpected extra argument" in str(refusal("count", "--colour", "always"))
+    assert "'--colour' is given twice" in str(refusal("count", "--colour", "--colour=always"))
 
 
 def test_every_invalid_command_line_raises_a_command_line_error_with_a_message() -> None:

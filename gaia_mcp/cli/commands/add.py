@@ -23,6 +23,7 @@ from gaia_mcp.cli.options import (
     ExceptOption,
     HeaderOption,
     InheritOption,
+    KeepAliveOption,
     NoCheckOption,
     OnlyOption,
     ProtocolOption,
@@ -147,6 +148,7 @@ def add(
     excluded: ExceptOption = None,
     protocol: ProtocolOption = None,
     trust_hints: TrustHintsOption = None,
+    keep_alive: KeepAliveOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -174,9 +176,11 @@ def add(
     from gaia_mcp.cli.entries.building import (
         anchor,
         authorize,
+        check_keep_alive,
         choose_tools,
         fill_in,
         fix_revision,
+        keep_open,
         restrict,
         set_settings,
         set_transport,
@@ -198,6 +202,7 @@ def add(
             raise ServerExistsError(taken, store.path)
         return held if isinstance(held, dict) else {}
 
+    check_keep_alive(keep_alive, [name, *(words or [])[:1]])
     options = Options(via, setting or [], env or [], replaced)
     published = (
         published_server(screen, name, words or [], registry, options, invocation.deadline())
@@ -228,6 +233,7 @@ def add(
         set_transport(server.entry, transport)
         fix_revision(server.entry, protocol)
         trust_hints_of(server.entry, trust_hints)
+        keep_open(server.entry, keep_alive)
         choose_tools(server.entry, only or [], excluded or [])
         restrict(server.entry, stage or [], agent or [])
         if published is None:

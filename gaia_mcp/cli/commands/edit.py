@@ -20,6 +20,7 @@ from gaia_mcp.cli.options import (
     ExceptOption,
     HeaderOption,
     InheritOption,
+    KeepAliveOption,
     NoCheckOption,
     OnlyOption,
     ProtocolOption,
@@ -80,6 +81,7 @@ def edit(
     excluded: ExceptOption = None,
     protocol: ProtocolOption = None,
     trust_hints: TrustHintsOption = None,
+    keep_alive: KeepAliveOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -97,9 +99,11 @@ def edit(
     screen = invocation.screen
     from gaia_mcp.cli.entries.building import (
         anchor,
+        check_keep_alive,
         choose_tools,
         fill_in,
         fix_revision,
+        keep_open,
         restrict,
         set_settings,
         trust_hints_of,
@@ -116,13 +120,15 @@ def edit(
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
 
-    restrictions = (only, excluded, protocol, stage, agent)
+    check_keep_alive(keep_alive, (words or [])[:1])
+    restrictions = (only, excluded, protocol, keep_alive, stage, agent)
     given = (words, url, env, header, token_env, cwd, request_timeout, *restrictions, setting, unset, rename)
     if any(given) or inherit_env is not None or trust_hints is not None:
         after = changed_entry(screen.line, name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], token_env, cwd, request_timeout, inherit_env)
         fix_revision(after, protocol)
         trust_hints_of(after, trust_hints)
+        keep_open(after, keep_alive)
         choose_tools(after, only or [], excluded or [])
         restrict(after, stage or [], agent or [])
         set_settings(after, setting or [])

@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.grammar import IMPLIED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.launch import references, split_command_line
-from gaia_mcp.config.entries import REVISION, TRUST_HINTS, read_entry
+from gaia_mcp.config.entries import KEEP_ALIVE, REVISION, TRUST_HINTS, read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.core.errors import EntryError
 from gaia_mcp.hosts.dialects import TYPES
@@ -165,6 +166,29 @@ def trust_hints_of(entry: dict[str, Any], is_trusted: bool | None) -> None:
         entry[TRUST_HINTS] = True
     elif is_trusted is not None:
         entry.pop(TRUST_HINTS, None)
+
+
+def check_keep_alive(keep_alive: str | None, words: Sequence[str | None]) -> None:
+    """Raise `UsageError` for an invalid duration of `--keep-alive`, and if one of `words`, the first after the option,
+    may have been meant as its duration.
+    """
+    if keep_alive is None:
+        return
+    from gaia_mcp.core.durations import keep_alive_seconds, seconds_in
+
+    if keep_alive == IMPLIED:
+        if meant := next((word for word in words if word and seconds_in(word) is not None), None):
+            hint = f"write --keep-alive={meant}"
+            raise UsageError(f"--keep-alive takes its time after an equals sign, not as {meant!r}", hint=hint)
+    elif keep_alive_seconds(keep_alive) is None:
+        hint = "write --keep-alive=90s, =30m, =2h or =1d, or --keep-alive alone for 15m"
+        raise UsageError(f"--keep-alive takes a time from 1s to 7d, not {keep_alive!r}", hint=hint)
+
+
+def keep_open(entry: dict[str, Any], keep_alive: str | None) -> None:
+    """Set the duration of `--keep-alive`, which was checked, in `entry`."""
+    if keep_alive is not None:
+        entry[KEEP_ALIVE] = keep_alive if keep_alive != IMPLIED else True
 
 
 def set_settings(entry: dict[str, Any], settings: list[str]) -> None:

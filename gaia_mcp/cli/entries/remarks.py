@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN = (
     "command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled", "includeTools", "excludeTools",
     "handler", "agent", "settings", "max_retries", "max_result_bytes", "stages", "agents",
-    "protocolVersion", "trustHints", "shared", "oauth",
+    "protocolVersion", "trustHints", "shared", "keepAlive", "oauth",
 )  # fmt: skip
 
 

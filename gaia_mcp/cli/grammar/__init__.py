@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 
 # The former names of options by their names. They are accepted where no other option has the name, and shown nowhere.
 FORMER_NAMES = {"--agent": "--as"}
+# The value of an option whose value is optional, if none is given.
+IMPLIED = "true"
+# The metavar of such an option begins so.
+OPTIONAL = "[="
 # Words that belong to the program, not to `mcp`.
 _OF_PROGRAM = ("mcp", "help", "version")
 
@@ -32,7 +36,8 @@ class Argument(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option. `metavar` names its value, and is empty for a flag; `bounds` are the least and the greatest valid
+    """An option. `metavar` names its value, and is empty for a flag. Where it begins with `[=`, the value is
+    optional and follows an equals sign, as in `--color[=WHEN]` of ls(1). `bounds` are the least and the greatest valid
     number. An eager option, such as `--help`, ends the program before the command runs.
     """
 
@@ -45,6 +50,11 @@ class Option(NamedTuple):
     is_required: bool = False
     is_eager: bool = False
     bounds: Sequence[float] | None = None
+
+    @property
+    def has_optional_value(self) -> bool:
+        """Whether the option may be given without its value, which is then `IMPLIED`."""
+        return self.metavar.startswith(OPTIONAL)
 
     def accepts(self, value: str) -> bool:
         """Whether `value` is a number within the bounds; always true without bounds."""

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.grammar import FORMER_NAMES, Argument, Command, Option
+from gaia_mcp.cli.grammar import FORMER_NAMES, IMPLIED, Argument, Command, Option
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -115,6 +115,8 @@ class ParsedLine:
             self.values[option.parameter] = True
         elif equals:
             self._give(option, value)
+        elif option.has_optional_value:
+            self._give(option, IMPLIED)
         else:
             self.awaited = option
 

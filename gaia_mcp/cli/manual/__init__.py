@@ -25,6 +25,7 @@ import typer
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import ALIASES, COMMANDS, CommandGroup
+from gaia_mcp.cli.grammar import OPTIONAL
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.typer_command import group_of, in_groups
 from gaia_mcp.client.transports.stdio.launch import INHERITED_POSIX, INHERITED_PREFIXES
@@ -328,6 +329,8 @@ def _defined(option: Option) -> Block:
 
 def _term(option: Option) -> list[Span]:
     name = Span(option.name, "B")
+    if option.value.startswith(OPTIONAL):
+        return [name, Span(option.value, "I")]
     # Without a line break between an option and its value.
     return [name, Span("\xa0"), Span(option.value, "I")] if option.value else [name]
 

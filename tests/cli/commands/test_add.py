@@ -282,6 +282,34 @@ def test_a_fixed_revision_that_the_server_does_not_support_is_named(gaia: Gaia) 
     assert gaia("add", "x", "--protocol", "1.0.0", "--", "y").code == 2
 
 
+def test_keep_alive_is_saved_with_the_time_after_an_equals_sign(gaia: Gaia) -> None:
+    """Ours: alone it is `true`; an entry that has it already, and a line of another program, keep their meaning."""
+    cases = [
+        (["--keep-alive", "a", "--", "x", "--keep-alive=1d"], {"command": "x", "args": ["--keep-alive=1d"]}, True),
+        (["a", "--keep-alive=30m", "--", "x"], {"command": "x", "args": []}, "30m"),
+        (["--keep-alive=true", "a", "--", "x"], {"command": "x", "args": []}, True),
+        (["a", '{"command": "x", "keepAlive": "2h"}', "--keep-alive"], {"command": "x"}, True),
+        (["a", '{"command": "x", "keepAlive": "2h"}'], {"command": "x"}, "2h"),
+        (["--keep-alive=1h", "claude mcp add a -- x"], {"command": "x", "args": []}, "1h"),
+    ]
+
+    for words, entry, kept in cases:
+        assert gaia("add", "--no-check", "--force", *words).code == 0, words
+        assert gaia.saved == {"a": {**entry, "keepAlive": kept}}, words
+
+
+def test_an_invalid_time_of_keep_alive_is_refused(gaia: Gaia) -> None:
+    """Ours: a time after a space would be the name of the server, or its command."""
+    for words in (["a", "--keep-alive", "30m", "--", "x"], ["--keep-alive", "30m", "a", "--", "x"]):
+        ran = gaia("add", "--no-check", *words)
+        assert (ran.code, ran.errors[1]) == (2, "hint: write --keep-alive=30m")
+    for time in ("30", "0s", "8d", "", "soon"):
+        ran = gaia("add", "--no-check", "a", f"--keep-alive={time}", "--", "x")
+        assert (ran.code, ran.errors[0]) == (2, f"error: --keep-alive takes a time from 1s to 7d, not {time!r}")
+    assert "given twice" in gaia("add", "a", "--keep-alive", "--keep-alive=1h", "--", "x").stderr
+    assert not gaia.config.exists()
+
+
 def test_a_pasted_entry_that_trusts_hints_is_warned_about(gaia: Gaia) -> None:
     """B-10: the author of the server may have written it so."""
     entry = json.dumps({**entry_of("good_handshake"), "trustHints": True})

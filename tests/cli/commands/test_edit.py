@@ -213,3 +213,18 @@ def test_a_project_server_is_not_edited(gaia: Gaia) -> None:
 
     assert ran.code == 3
     assert ".mcp.json" in ran.errors[1]
+
+
+def test_keep_alive_is_changed_and_removed_without_a_check(gaia: Gaia) -> None:
+    """Ours: whether a server is kept open says nothing about whether it works."""
+    gaia.write({"x": {"command": "not-there"}})
+
+    assert gaia("edit", "x", "--keep-alive").code == 0
+    assert gaia.saved["x"] == {"command": "not-there", "keepAlive": True}
+    ran = gaia("edit", "--keep-alive=30m", "x")
+    assert (ran.code, ran.stdout.splitlines()[1:]) == (0, ["  keepAlive: true → 30m"])
+    assert dict(line.split(None, 1) for line in gaia("show", "x").stdout.splitlines())["keepAlive"] == "30m"
+    assert gaia("list", "--json").json["servers"][0]["keepAlive"] == "30m"
+    assert gaia("edit", "x", "--keep-alive", "30m", "--no-check").errors[1] == "hint: write --keep-alive=30m"
+    assert gaia("edit", "x", "--unset", "keepAlive").code == 0
+    assert gaia.saved["x"] == {"command": "not-there"}

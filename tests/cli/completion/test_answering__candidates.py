@@ -57,6 +57,7 @@ def test_the_value_of_an_option_is_not_an_argument(known: None) -> None:
     assert after("mcp", "list", "--config", "") == ["servers.json"]
     assert after("mcp", "list", "--config=s") == ["--config=servers.json"]
     assert after("mcp", "list", "--timeout", "") == []
+    assert after("mcp", "edit", "--keep-alive", "de") == ["demo", "deaf"]
 
 
 def test_arguments_of_a_tool_are_offered_after_the_options_of_the_command(known: None) -> None:

@@ -79,6 +79,9 @@ def parsed_by_typer(name: str, words: list[str]) -> dict[str, Any] | None:
 @example(("call", ["demo", "--", "greet", "--json", "--"]))
 @example(("logs", ["-f", "demo", "-f"]))
 @example(("record", ["demo"]))
+@example(("add", ["--keep-alive", "x", "--", "--keep-alive"]))
+@example(("edit", ["x", "--keep-alive=2h", "--env", "--keep-alive"]))
+@example(("edit", ["x", "--keep-alive=", "--keep-alive"]))
 @example(("show", ["one", "two"]))
 def test_both_parsers_agree_on_every_line(line: tuple[str, list[str]]) -> None:
     """Ours: completion and a fast `call` must read a line as Typer does."""
@@ -143,6 +146,14 @@ def test_short_options_may_be_combined() -> None:
     """POSIX, utility syntax guideline 5: `-fh` is `-f -h`."""
     assert parse_line(["mcp", "logs", "demo", "-fh"]).is_eager
     assert not parse_line(["mcp", "logs", "demo", "-fx"]).is_valid
+
+
+def test_an_optional_value_follows_an_equals_sign() -> None:
+    """GNU getopt: the next word is not the value of an option whose value is optional."""
+    line = parse_line(["mcp", "edit", "--keep-alive", "x"])
+    assert (line.values, line.is_valid) == ({"keep_alive": "true", "name": "x"}, True)
+    line = parse_line(["mcp", "edit", "--keep-alive=30m", "x"])
+    assert (line.values, line.is_valid) == ({"keep_alive": "30m", "name": "x"}, True)
 
 
 def test_the_next_argument_is_the_first_unfilled_one() -> None:

@@ -90,7 +90,7 @@ def test_every_command_argument_option_and_example_is_in_the_manual(shown: Shown
             assert " ".join(said.replace("…", "...").split()) in text
         for option in command.options:
             names = option.name.replace(", ", " | ")
-            assert f"[{names} {option.value}".rstrip() in text
+            assert f"[{names} {option.value}".replace(" [=", "[=").rstrip() in text
     assert [command.name for command in commands()] == list(COMMANDS)
 
 
@@ -282,5 +282,6 @@ def test_options_have_their_values_and_ranges() -> None:
     options = {option.name: option for option in FOUND["add"].options}
 
     assert options["--force"] == Option("--force", "", False, "Replace a server of the same name.")
+    assert options["--keep-alive"].value == "[=TIME]"
     assert (options["-e, --env"].value, options["-e, --env"].is_repeatable) == ("K[=V]", True)
     assert options["--request-timeout"].help.endswith("From 0.01 to 600.")

@@ -32,6 +32,7 @@ CHOICE = {
     "protocolVersion": "2025-06-18",
     "trustHints": True,
     "shared": True,
+    "keepAlive": "30m",
 }
 FULL = {**DEMO, "env": {"A": "b"}, "cwd": "/", "inherit": True, "timeout": 20, **CHOICE}
 AGENT = """
