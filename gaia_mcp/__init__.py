@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gaia_mcp.core.content import Audio, File, Image
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.core.errors import MCPError
+    from gaia_mcp.fleet.keeper.client import held_client
     from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
     from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 
@@ -100,6 +101,7 @@ __all__ = [
     "ToolLoopResult",
     "__version__",
     "current_call",
+    "held_client",
     "load_handler",
     "load_handlers_from_directory",
     "load_mcp_handler",
@@ -182,6 +184,7 @@ __getattr__, __dir__ = lazily(
             "run_tool_loop",
         ),
         "gaia_mcp.contrib.gaia.mixin": ("MCPClientMixin",),
+        "gaia_mcp.fleet.keeper.client": ("held_client",),
         "gaia_mcp.protocol.input_required": (
             "MissingCapabilityError",
             "QuestionError",

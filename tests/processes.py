@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from contextlib import contextmanager
+import signal
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +36,30 @@ def as_a_person() -> Iterator[None]:
         os.setgroups(groups)
 
 
-def living_with(words: str) -> list[str]:
-    """The processes that were started with `words` in their environment and still run."""
-    found = []
+def pids_with(words: str) -> dict[int, str]:
+    """The processes that were started with `words` in their environment and still run, with their command lines."""
+    found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 if words.encode() in (folder / "environ").read_bytes():
-                    found.append((folder / "cmdline").read_text().replace("\0", " "))
+                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
             except OSError:
                 continue
     return found
+
+
+def end_all_with(words: str) -> None:
+    """End those processes, and wait until they have ended."""
+    for pid in pids_with(words):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not pids_with(words))
+
+
+def living_with(words: str) -> list[str]:
+    """The command lines of those processes."""
+    return list(pids_with(words).values())
 
 
 def children(pid: int | str = "self") -> list[int]:

@@ -57,8 +57,9 @@ FLOORS = {
     "fleet": 4,
     # Documents of registries, as entries.
     "catalog": 4,
-    # Servers in use, as one provider.
+    # Servers in use, as one provider; and held open, as one each.
     "fleet.gateway": 5,
+    "fleet.keeper": 5,
     # Systems, which nothing below knows by name.
     "contrib.programs": 5,
     "contrib.handlers": 5,
@@ -95,8 +96,9 @@ EARLIER = {
     },
     "client.conversation": {"client.host", "client.transports"},
     "client.transports": {"client.conversation", "client.host"},
-    "client.transports.factory": {"client.transports"},
+    "client.transports.factory": {"client.conversation", "client.transports"},
     "config": {"importing", "storage"},
+    "fleet.keeper": {"fleet.gateway"},
     "hosts": {"storage"},
     "server.provider": {"asking"},
 }
@@ -140,6 +142,8 @@ READERS = {
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
     "cli.entries.saving os.fdopen": "writes",
     "cli.grammar.parsing FILE.read_bytes": "a file of the package",
+    "cli.keeping os.open": "the log of the keeper, to write",
+    "cli.keeping.holding os.open": "the null device",
     "cli.manual (PROSE / 'audit.txt').read_text": "a file of the package",
     "cli.manual (PROSE / 'error.txt').read_text": "a file of the package",
     "cli.manual (PROSE / name).read_text": "a file of the package",
@@ -155,6 +159,9 @@ READERS = {
     "core.files open": "the module itself",
     "core.files os.open": "the module itself",
     "server.stdio os.open": "the null device",
+    "fleet.keeper.held (process / 'stat').read_bytes": "a file of the kernel",
+    "fleet.keeper.folder os.open": "a lock",
+    "fleet.keeper.requests os.open": "a folder, to lock it",
     "fleet.recorder os.fdopen": "writes, and reads through the module",
     "fleet.recorder os.open": "writes, and reads through the module",
     "storage.atomic os.fdopen": "writes",
@@ -174,8 +181,8 @@ BESIDE_SESSIONS = {
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {
     "asking", "contrib.agentvault.a2a_endpoint", "server.agent_code", "server.http.app", "server.http.event_log",
-    "server.http.exchange", "server.http.handshake", "server.http.listening", "server.http.received",
-    "server.http.security", "server.http.sharing",
+    "server.http.accepted", "server.http.exchange", "server.http.handshake", "server.http.listening",
+    "server.http.received", "server.http.security", "server.http.sharing",
 }  # fmt: skip
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = (

@@ -71,10 +71,23 @@ def words_of(command: str) -> list[str | Path]:
     return ["bash", "-c", command]
 
 
-def test_the_console_blocks_print_what_they_show(fork_server: ForkServer, jq: str, tmp_path: Path) -> None:
+@pytest.fixture
+def launchers(playwright: list[str], tmp_path: Path) -> Path:
+    """A folder with an `npx` that starts the Playwright server that has been prepared: nothing is fetched in a test."""
+    folder = tmp_path / "launchers"
+    folder.mkdir()
+    npx = folder / "npx"
+    npx.write_text(f"#!/bin/sh\nexec {shlex.join(playwright)}\n")
+    npx.chmod(0o755)
+    return folder
+
+
+def test_the_console_blocks_print_what_they_show(
+    fork_server: ForkServer, jq: str, launchers: Path, tmp_path: Path
+) -> None:
     """Ours: README blocks run in the tests."""
     write_agent(tmp_path)
-    environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": LANG}
+    environ = {"HOME": str(tmp_path), "PATH": f"{launchers}:{BIN}:/usr/bin:/bin", "LANG": LANG}
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path, "env": environ}
     for block in blocks("console"):
         for command, expected in commands(block):

@@ -58,6 +58,9 @@ COMMANDS = {
     "read": "gaia_mcp.cli.commands.read:read",
     "watch": "gaia_mcp.cli.commands.watch:watch",
     "guide": "gaia_mcp.cli.commands.guide:guide",
+    "up": "gaia_mcp.cli.commands.up:up",
+    "ps": "gaia_mcp.cli.commands.ps:ps",
+    "down": "gaia_mcp.cli.commands.down:down",
     "logs": "gaia_mcp.cli.commands.logs:logs",
     "test-client": "gaia_mcp.cli.commands.check:check",
     "lock": "gaia_mcp.cli.commands.lock:lock",
@@ -67,8 +70,11 @@ COMMANDS = {
     "serve": "gaia_mcp.cli.commands.serve:serve",
     "completion": "gaia_mcp.cli.commands.completion:completion",
 }
-# For the developers of this package: they run like the others, but no help lists them.
-UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
+# For the developers of this package, and for this program itself: they run like the others, but no help lists them.
+UNLISTED = {
+    "generate": "gaia_mcp.cli.commands.generate:generate",
+    "keeper": "gaia_mcp.cli.commands.keeper:keeper",
+}
 _PLACES = COMMANDS | UNLISTED
 # Headings in the help, each above the first command of its group.
 HEADINGS = {"add": "Manage servers", "tools": "Inspect and use them", "test-client": "Test them", "init": "And more"}
@@ -165,7 +171,7 @@ _GROUPS = ("auth", "config", "registry", "server", "servers", "session", "sessio
 # A command that is less like the word was not meant: "watch" for "auth".
 _LIKENESS = 0.7
 # These take no names.
-_STATUS = ("ps", "status")
+_STATUS = ("status",)
 _RENAME = ("mv", "rename")
 
 

@@ -418,6 +418,7 @@ CASES: dict[str, Hint] = {
     ),
     "agent-problem": lambda line, e: f"correct it, and check again: {line.to_type('serve', e.target, more='--check')}",
     "hints-distrusted": _distrusted,
+    "not-held": lambda line, e: f"hold it with: {line.to_type('up', e.server)}",
     "entry-changed": lambda line, e: f"nothing was saved; check the entry and retry: {line.to_type('show', e.server)}",
     "handler-failed": _code_failed,
     "host-file-missing": _missing_file,

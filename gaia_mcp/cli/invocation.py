@@ -55,10 +55,20 @@ class Invocation(NamedTuple):
     after: Sequence[str] = ()
 
     @classmethod
-    def of(cls, line: CommandLine, command: str, options: dict[str, Any], after: Sequence[str] = ()) -> Invocation:
-        """The run of `command`, as typed in `line`, with these values of the common options."""
+    def of(
+        cls,
+        line: CommandLine,
+        command: str,
+        options: dict[str, Any],
+        after: Sequence[str] = (),
+        write: Callable[[int, bytes], None] | None = None,
+    ) -> Invocation:
+        """The run of `command`, as typed in `line`, with these values of the common options; `write` is that of
+        `Screen`.
+        """
         form = {name: options.pop(name) for name in _FORM if name in options}
-        return cls(Screen(line.for_command(command, options.get("config")), **form), **options, after=after)
+        line = line.for_command(command, options.get("config"), is_fresh=options.pop("fresh", False))
+        return cls(Screen(line, **form, write=write), **options, after=after)
 
     @property
     def line(self) -> CommandLine:

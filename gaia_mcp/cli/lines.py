@@ -39,25 +39,33 @@ _OURS = frozenset(("gaia", "gmcp"))
 
 class CommandLine:
     """The line of a command: the program and the words as typed, the command's name, the file of its `--config`, the
-    servers in use, those of them that are not saved, and whether it adds several servers.
+    servers in use, those of them that are not saved, and whether it adds several servers. With `is_fresh` it uses no
+    server that is held.
 
     Every line of a hint or a remark is made by it.
     """
 
     def __init__(
-        self, words: Sequence[str] = (), command: str = "", config: Path | None = None, program: str = "gaia mcp"
+        self,
+        words: Sequence[str] = (),
+        command: str = "",
+        config: Path | None = None,
+        program: str = "gaia mcp",
+        *,
+        is_fresh: bool = False,
     ) -> None:
         self.words = words
         self.command = command
         self.config = config
         self.program = program
+        self.is_fresh = is_fresh
         self.used: list[ServerEntry] = []
         self.unsaved: list[ServerEntry] = []
         self.has_several = False
 
-    def for_command(self, command: str, config: Path | None) -> CommandLine:
+    def for_command(self, command: str, config: Path | None, *, is_fresh: bool = False) -> CommandLine:
         """The same line, known to run `command` with this configuration file."""
-        return CommandLine(self.words, command, config, self.program)
+        return CommandLine(self.words, command, config, self.program, is_fresh=is_fresh)
 
     def uses(self, entry: ServerEntry) -> None:
         """Record that the command uses this server."""
@@ -159,9 +167,9 @@ class CommandLine:
         return self.to_type("init", next(name for name in names if not Path(name).exists()))
 
 
-def program_name() -> str:
-    """The program's name as typed."""
-    name = Path(sys.argv[0]).stem
+def program_name(program: str | None = None) -> str:
+    """The program's name as typed, by default this one's."""
+    name = Path(sys.argv[0] if program is None else program).stem
     if name == "__main__":
         return f"{typeable(sys.executable)} -m gaia_mcp"
     return "gmcp" if name == "gmcp" else "gaia mcp"

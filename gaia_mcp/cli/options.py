@@ -59,6 +59,7 @@ JSON = _option("as_json", bool, False, "--json", help="Print the result as JSON.
 QUIET = _option("quiet", bool, False, "--quiet", help="Print only the result and errors.")
 DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks, all messages, and the stderr of servers.")
 TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
+FRESH = _option("fresh", bool, False, "--fresh", help="Start the server, also if it is held.")
 STAGE = _option(
     "stage", str | None, None, "--stage",
     metavar="STAGE", help="Use only what is available at this stage.", show_default=False, autocompletion=stage_names,
@@ -113,6 +114,10 @@ ENV = _option(
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
 # For a command that takes nothing else; several words are a command after two dashes.
 OnlyServerArgument = Annotated[list[str], typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=only_server)]
+OptionalServerArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]", help=_SERVER_HELP, autocompletion=only_server, show_default=False),
+]
 ServersArgument = Annotated[
     list[str] | None,
     typer.Argument(

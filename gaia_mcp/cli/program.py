@@ -40,6 +40,11 @@ def main() -> None:
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
         _complete(words[1:])
+    if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
+        from gaia_mcp.cli.warm import run_if_held
+
+        if (status := run_if_held(words)) is not None:
+            os._exit(status)
     from gaia_mcp.cli.signals import last_words
 
     try:

@@ -236,7 +236,7 @@ class MCPClient:
             host=host,
             era_cache=era_cache,
             tool_filter=entry.tool_filter,
-            revision=entry.revision,
+            revision=entry.revision if entry.held is None else entry.held.revision,
             trusts_hints=entry.trusts_hints,
         )
 

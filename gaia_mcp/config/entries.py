@@ -52,6 +52,9 @@ class ServerEntry(NamedTuple):
     `trusts_hints` the user trusts the annotations of the server's tools. With `is_shared` all clients of a gateway use
     one instance of the server. `keep_alive` is for how many seconds without use it is kept open between commands, None
     if it is closed at the end of each.
+
+    `instance` names one of several instances that a keeper holds of the server; then `name` ends with `@` and that.
+    `held` connects to the keeper that holds the server, None if the server is to be started.
     """
 
     name: str
@@ -67,6 +70,13 @@ class ServerEntry(NamedTuple):
     trusts_hints: bool = False
     is_shared: bool = False
     keep_alive: float | None = None
+    instance: str = ""
+    held: Any = None
+
+    @property
+    def saved_name(self) -> str:
+        """The name under which it is saved."""
+        return self.name.removesuffix(f"@{self.instance}") if self.instance else self.name
 
     @property
     def transport(self) -> str:
@@ -128,8 +138,8 @@ class ServerEntry(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name under which its cache and its logs are stored."""
-        return self.name
+        """The name under which its cache and its logs are stored, the same for all instances."""
+        return self.saved_name
 
     def identity(self) -> int:
         """A checksum that distinguishes this server from others, the same in every process.
@@ -160,7 +170,7 @@ class ServerEntry(NamedTuple):
 
     def identifying(self) -> list[Any]:
         """The input of the checksum `identity`, as JSON. It may contain secrets."""
-        return [self.name, *self.target.identity()]
+        return [self.saved_name, *self.target.identity()]
 
 
 def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from binascii import crc32
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -82,6 +83,26 @@ def log_folder(environ: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_log_path
 
     return user_log_path("gaia-mcp", appauthor=False)
+
+
+def keeper_folder(configuration: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """The folder of the keeper's sockets, for a configuration folder: below the folder that the system removes with the
+    login session, else a folder of this user's among the temporary ones.
+
+    Not by `platformdirs`: it takes as long as a whole call of a held server.
+    """
+    environ = os.environ if environ is None else environ
+    number = f"{crc32(os.fsencode(configuration)):08x}"
+    runtime = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    if _is_folder(runtime):
+        return Path(runtime, "gaia-mcp", number)
+    temporary = environ.get("TMPDIR", "")
+    # Other users may write there.
+    return Path(temporary if _is_folder(temporary) else "/tmp", f"gaia-mcp-{os.getuid()}", number)  # noqa: S108 (it is checked)
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isabs(path) and os.path.isdir(path)  # noqa: PTH112, PTH117 (they never raise)
 
 
 def shown(path: Path) -> str:

@@ -64,6 +64,12 @@ class Observer(Protocol):
     @property
     def debug(self) -> bool: ...
 
+    def held(self, entry: ServerEntry) -> ServerEntry:
+        """The entry as it is to be used: with a connection to the keeper that holds its server, if one does. Raises
+        `MCPError`.
+        """
+        return entry
+
     def starting(self, server: str, last_line: Callable[[], str]) -> None:
         """A server is being started; `last_line()` is the end of its stderr so far."""
 

@@ -88,7 +88,11 @@ def use_all(
         try:
             answerers = answerers_of(result.entry.name)
             session = Session(
-                result.entry, observer, deadline=deadline, keeps_timeout=keeps_timeouts, answerers=answerers
+                observer.held(result.entry),
+                observer,
+                deadline=deadline,
+                keeps_timeout=keeps_timeouts,
+                answerers=answerers,
             )
             running.add(session)
             observer.starting(result.entry.name, session.last_line)

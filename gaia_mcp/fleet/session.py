@@ -85,6 +85,7 @@ class Session(ServerInUse):
         show = (lambda lines: observer.stderr(entry.name, lines)) if observer.debug else None
         log = ahead.stderr_log if ahead is not None else StderrLog(entry, observer.command, self.masker, show)
         cache = ServerCache(cache_folder(), entry)
+        is_held = entry.held is not None
         client = MCPClient.from_entry(
             entry,
             deadline.seconds if deadline is not None else DEFAULT_TIMEOUT_SECONDS,
@@ -95,7 +96,8 @@ class Session(ServerInUse):
                 sample=self._masking(answerers.sample),
                 on_log=on_log,
             ),
-            era_cache=cache,
+            # The keeper supports both eras, whatever the server does.
+            era_cache=None if is_held else cache,
             on_stderr=log.hear,
             started=(ahead.command, ahead.child) if ahead is not None else None,
         )
@@ -319,6 +321,8 @@ def connected(
     the server to stdout that is not MCP is a remark at the end; after a failure it is part of the error.
     """
     name = entry.name
+    if prestarted is None:
+        entry = observer.held(entry)
     session = Session(
         entry,
         observer,

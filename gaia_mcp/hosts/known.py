@@ -38,7 +38,7 @@ class HostProgram:
     platform's settings folder; `{dot}`, `~/.config`; `{local}`, Windows' local settings folder; or a variable such as
     `{CODEX_HOME:.codex}`, with a default relative to the home folder. The prefix `win:`, `mac:` or `linux:` limits a
     file to that system. Without `user` only projects have a file. A host that `is_desktop` is not started from a shell,
-    and does not have its PATH.
+    and does not have its PATH. One that `opens_sockets` takes the URL of a Unix socket, at which a server speaks HTTP.
     """
 
     key: str
@@ -48,6 +48,7 @@ class HostProgram:
     layout: Layout = _USUAL
     dialect: Dialect = _PLAIN
     is_desktop: bool = True
+    opens_sockets: bool = False
 
     @property
     def runs_handlers(self) -> bool:
@@ -84,7 +85,7 @@ HOSTS = {
             ("{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json",
              "linux:{home}/.vscode-server/data/User/mcp.json"),
             ".vscode/mcp.json", _SERVERS,
-            Dialect(types=("stdio", "http", "sse"), cwd="cwd", notation=EDITOR),
+            Dialect(types=("stdio", "http", "sse"), cwd="cwd", notation=EDITOR), opens_sockets=True,
         ),
         HostProgram(
             "windsurf", "Windsurf",

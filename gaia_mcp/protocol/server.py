@@ -47,6 +47,12 @@ class Description(NamedTuple):
     instructions: str = ""
 
 
+class Forwarded(dict[str, Any]):
+    """A result that is sent as it is: it comes from a server of the client's revision."""
+
+    __slots__ = ()
+
+
 class ServerConnection(Connection):
     """The server's end. `description` may be replaced at any time, for example when a slow agent has loaded."""
 
@@ -80,11 +86,15 @@ class ServerConnection(Connection):
         the client lacks a capability. Nothing is sent for a cancelled request. `known` are the allowed result types.
 
         Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is not a result of the method;
-        the request then stays open.
+        the request then stays open. A `Forwarded` value is not looked at.
         """
         if (opened := self._open.get(request_id)) is None:
             return
         method, context = opened
+        if type(value) is Forwarded:
+            del self._open[request_id]
+            self._send_response(request_id, jsonrpc.result(request_id, value))
+            return
         if (problem := result_problem(context.version, method, value, known)) is not None:
             raise ValueError(problem)
         asks = value.get("resultType") == "input_required"

@@ -1,4 +1,5 @@
-"""The cache of a server: its era, its instructions, and its last lists of tools, prompts and resources.
+"""The cache of a server: its era, its instructions, its last lists of tools, prompts and resources, and the time of the
+last call of a tool that depends on earlier calls.
 
 One small file for each server and kind, so that only the needed part is read. A value is valid for a limited time, and
 only for a server with the same identity; a private list only with the same credentials. Completions and suggestions may
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 # The members of a file for the freshness of its list.
 _OF_FRESHNESS = ("ttlMs", "cacheScope", "credentials")
+# The times in a file of calls.
+_OF_CALLS = ("called", "remarked")
 # The lists of a server.
 LISTS = ("tools", "prompts", "resources")
 # An update of a server goes unnoticed for a week at most; until then both eras still work.
@@ -53,6 +56,10 @@ ERA_SECONDS = 7 * 24 * 3600
 # Servers change with updates of their packages. Cached lists are valid for this long.
 SEEN_SECONDS = 30 * 24 * 3600
 
+# Two calls of one task, typed by a person or made by a script.
+TOGETHER_SECONDS = 60
+# A person who has read a remark today need not read it again.
+REMARKED_SECONDS = 24 * 3600
 
 # A hundred times the tools of a large server. TAB completion reads it.
 MAX_BYTES = 16 << 20
@@ -125,6 +132,42 @@ class ServerCache:
             if freshness.is_private:
                 more["credentials"] = self._server.credentials()
         self._keep(kind, list(items), more)
+        if kind == "tools":
+            self._keep_stateful(items)
+
+    def record_call(self, tool: str) -> bool:
+        """Record that `tool` is called in a new process of the server. Returns whether to tell that the state of the
+        previous call is gone: both calls depend on such state, there is a minute between them at most, and it was not
+        told within a day.
+
+        Costs almost nothing for a server whose tools keep no state, because it has no such file.
+        """
+        kept = self._calls()
+        if tool not in kept["tools"]:
+            return False
+        now = int(self._now())
+        called, remarked = (now - kept[key] for key in _OF_CALLS)
+        is_due = 0 <= called <= TOGETHER_SECONDS and not 0 <= remarked < REMARKED_SECONDS
+        # If this cannot be recorded, the next call would tell it again.
+        return self._keep("calls", {**kept, "called": now, **({"remarked": now} if is_due else {})}) and is_due
+
+    def _keep_stateful(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Cache which of the tools depend on earlier calls. Most servers have none, and get no file."""
+        from gaia_mcp.toolspec.statefulness import stateful_tools
+
+        names, kept = stateful_tools(items), self._calls()
+        if not names:
+            self.forget("calls")
+        elif names != kept["tools"]:
+            self._keep("calls", {**kept, "tools": names})
+
+    def _calls(self) -> dict[str, Any]:
+        """The tools that depend on earlier calls, when one of them was last called, and when that was remarked on."""
+        kept = self._lookup("calls", SEEN_SECONDS)
+        held = kept if isinstance(kept, dict) else {}
+        tools = held.get("tools")
+        times = {key: at if isinstance(at := held.get(key), int) else 0 for key in _OF_CALLS}
+        return {"tools": tools if isinstance(tools, list) else [], **times}
 
     def copy_to(self, other: ServerCache) -> None:
         """Copy the cache to `other`, which is this server under another name."""
@@ -134,6 +177,8 @@ class ServerCache:
             if (items := self.listed(kind)) is not None:
                 kept = self._read(kind)
                 other._keep(kind, items, {key: kept[key] for key in _OF_FRESHNESS if key in kept})
+                if kind == "tools":
+                    other._keep_stateful(items)
 
     def forget(self, kind: str) -> None:
         """Delete the cached list of a kind, or the "era", since it has changed."""
@@ -157,14 +202,15 @@ class ServerCache:
     def _read(self, kind: str) -> Any:
         return json.loads(read_file(self._path(kind), MAX_BYTES))
 
-    def _keep(self, kind: str, value: Any, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def _keep(self, kind: str, value: Any, more: Mapping[str, Any] = MappingProxyType({})) -> bool:
+        """Cache a value. Returns whether that was possible."""
         path = self._path(kind)
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
             kept = {"identity": self._identity, "written": int(self._now()), **more, kind: value}
             text = paired(json.dumps(kept, separators=(",", ":")))
             if len(text) > MAX_BYTES:
-                return  # It would be too large to read.
+                return False  # It would be too large to read.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
                 from gaia_mcp.storage import make_room
@@ -176,6 +222,8 @@ class ServerCache:
         except (OSError, ValueError, TypeError, RecursionError):
             with contextlib.suppress(OSError):
                 temporary.unlink()
+            return False
+        return True
 
     def _path(self, kind: str) -> Path:
         # Quoted, since old configuration files allow any name; and cut to the limit of file systems.

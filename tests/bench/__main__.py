@@ -30,7 +30,7 @@ def main() -> None:
         figures += commands.searching(effort, folder)
         figures += commands.importing(effort, folder)
         figures += commands.cold_call(effort, folder)
-        from tests.bench import asking, calls, handlers, http_calls, http_serving, http_sharing
+        from tests.bench import asking, calls, handlers, held, http_calls, http_serving, http_sharing
 
         figures += handlers.many_handlers(effort)
         figures += calls.servers(effort)
@@ -38,6 +38,8 @@ def main() -> None:
         figures += gateway.gateway(effort)
         figures += http_calls.clients(effort)
         figures += calls.among_many(effort)
+        figures += held.keeper(effort, folder)
+        figures += held.calls(effort)
         figures += asking.asking(effort)
         figures += http_serving.http_serving(effort)
         figures += http_sharing.http_sharing(effort)

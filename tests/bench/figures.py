@@ -75,11 +75,12 @@ def seconds(action: Callable[[], Any]) -> float:
 
 
 class Ended(NamedTuple):
-    """A command that has run: how long, and the most memory that it held at a time."""
+    """A command that has run: how long, the most memory that it held at a time, and its processor time."""
 
     seconds: float
     peak_bytes: int
     stdout: bytes
+    busy_seconds: float
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], *, keep: bool = True) -> Ended:
@@ -101,7 +102,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, keep: bool = 
             pipe.close()
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)} exited with {process.returncode}:\n{stderr.decode()}")
-    return Ended(took, usage.ru_maxrss * 1024, stdout)
+    return Ended(took, usage.ru_maxrss * 1024, stdout, usage.ru_utime + usage.ru_stime)
 
 
 def environment_with(folder: Path, servers: dict[str, Any]) -> dict[str, str]:

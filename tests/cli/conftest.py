@@ -6,9 +6,11 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ import pytest
 from tests.cli.rehearsals import Rehearsals
 from tests.cli.terminals import Person
 from tests.forking.client import SERVER, Command
-from tests.processes import children, family
+from tests.processes import children, end_all_with, family
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -234,6 +236,19 @@ def gaia(tmp_path: Path, shared: Path, fork_server: ForkServer, no_orphans: None
     program = Gaia(tmp_path, shared, fork_server)
     yield program
     program.close()
+
+
+@pytest.fixture
+def keeping(gaia: Gaia) -> Iterator[Gaia]:
+    """The program, with a folder for the sockets of its keepers, which end with the story. The path of a socket has at
+    most 107 bytes: too few for a folder of pytest's.
+    """
+    runtime = tempfile.mkdtemp(prefix="g")
+    gaia.environ["XDG_RUNTIME_DIR"] = runtime
+    yield gaia
+    # Their servers end with them.
+    end_all_with(f"XDG_RUNTIME_DIR={runtime}\0")
+    shutil.rmtree(runtime)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tests.cli.typed_lines import advised, filled, refusal
 from tests.forking.client import Command
 from tests.forking.server import BIN
+from tests.processes import end_all_with
 from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Rehearsals:
                     {**{name: value.replace(here, there) for name, value in environ.items()}, "EDITOR": "true"},
                     stdin or SNIPPET,
                 )
+                # What it holds would outlive the copy.
+                end_all_with(f"HOME={place}")
             if "a bug in gaia mcp" not in printed:  # It stays one.
                 is_well = code != BUG and cured not in shown if cured else code not in (BUG, WRONG)
                 assert is_well, f"advised: {words}; {code}: {shown}"

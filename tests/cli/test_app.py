@@ -291,7 +291,6 @@ def test_a_command_of_another_program_suggests_ours_with_its_arguments() -> None
         "status": "list --check",
         "run demo greet name='Ada L'": "call demo greet 'name=Ada L'",
         "exec": "call NAME TOOL",
-        "ps": "list --check",
         "log demo": "logs demo",
         "tail": "logs NAME --follow",
         "lsit --check": "list --check",

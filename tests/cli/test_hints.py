@@ -124,6 +124,7 @@ ERRORS: list[MCPError] = [
     ),
     DeadlineError(FS, "at its start", 5, case="url-silent"),
     ConnectionLostError("no", server=FS, case="url-closed"),
+    ConnectError("no", server=FS, case="not-held"),
     RemoteProtocolError(FS, "answered with a page", case="url-page"),
     RemoteProtocolError(FS, "names an endpoint", case="other-origin"),
     *(AgentError("a b.py", "no", case=f"agent-{case}") for case in ("arguments", "failed", "incomplete", "missing")),

@@ -118,10 +118,22 @@ class TestBareSignal:
         assert bare_signal() is signal
 
 
-def test_the_bare_socket_has_the_calls_of_the_public_one() -> None:
-    """`_socket`: its own class is the one below `socket.socket`, and its numbers are the same."""
-    bare = bare_socket()
+class TestBareSocket:
+    """`_socket`."""
 
-    assert issubclass(socket.socket, bare.socket)
-    assert (bare.AF_UNIX, bare.SOCK_STREAM) == (socket.AF_UNIX, socket.SOCK_STREAM)
-    assert bare.SOL_SOCKET == socket.SOL_SOCKET
+    def test_it_has_the_class_below_the_public_one_and_the_same_numbers(self) -> None:
+        """Ours: what a connection to another process of the user needs of them."""
+        bare = bare_socket()
+
+        assert bare is not socket
+        assert issubclass(socket.socket, bare.socket)
+        assert [bare.AF_UNIX, bare.SOCK_STREAM, bare.SOL_SOCKET] == [
+            socket.AF_UNIX,
+            socket.SOCK_STREAM,
+            socket.SOL_SOCKET,
+        ]
+
+    def test_a_python_without_it_has_socket(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ours: it has the same functions, and takes longer to load."""
+        monkeypatch.setitem(sys.modules, "_socket", None)
+        assert bare_socket() is socket

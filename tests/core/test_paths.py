@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gaia_mcp.core.paths import (
     config_folder,
     home_expanded,
     is_there,
+    keeper_folder,
     log_folder,
     servers_file,
     shown,
@@ -117,3 +119,16 @@ def test_a_path_below_home_is_shown_with_a_tilde(home: Path) -> None:
 def test_the_project_s_own_file_comes_before_the_shared_one() -> None:
     """Ours: `./mcp_servers.json` (or `.mcp.json`)."""
     assert PROJECT_FILES == ("mcp_servers.json", ".mcp.json")
+
+
+def test_the_sockets_of_a_keeper_lie_where_the_login_session_removes_them(tmp_path: Path) -> None:
+    """XDG base directories; else in a folder of this user's among the temporary ones, whatever the variables name."""
+    user = os.getuid()
+    cases = [
+        ({"XDG_RUNTIME_DIR": str(tmp_path)}, tmp_path / "gaia-mcp"),
+        ({"XDG_RUNTIME_DIR": "/none", "TMPDIR": str(tmp_path)}, tmp_path / f"gaia-mcp-{user}"),
+        ({"XDG_RUNTIME_DIR": ".", "TMPDIR": "/none"}, Path("/tmp", f"gaia-mcp-{user}")),
+    ]
+
+    assert [keeper_folder(Path("/some/where"), environ).parent for environ, _ in cases] == [each for _, each in cases]
+    assert keeper_folder(Path("/some/where"), cases[0][0]).name != keeper_folder(Path("/other"), cases[0][0]).name

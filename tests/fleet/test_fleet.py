@@ -16,6 +16,7 @@ from gaia_mcp.fleet.server_process import StderrLog
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text.redaction.masker import Masker
+from tests.fleet.conftest import QUIET
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -213,3 +214,8 @@ def test_servers_are_closed_also_where_no_thread_can_be_started(monkeypatch: pyt
     close_all([lambda: closed.append("one"), lambda: closed.append("two")], "close")
 
     assert closed == ["one", "two"]
+
+
+def test_a_front_without_a_keeper_uses_the_entry_as_it_is() -> None:
+    """Ours: only the command line has one."""
+    assert QUIET.held(ENTRY) is ENTRY

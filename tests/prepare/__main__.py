@@ -1,5 +1,5 @@
-"""`python -m tests.prepare`: install what the tests need, as far as this user may, and compile them. A second run finds
-all of it there.
+"""`python -m tests.prepare [--bench]`: install what the tests need, as far as this user may, and compile them. A second
+run finds all of it there. With `--bench`, also install the programs that only `tests.bench` runs.
 
 Debian's packages where the user is root or `sudo` asks for no password; peers from PyPI and npm into the user's cache.
 Without one of them the tests that need it are skipped; with `CI=true` they fail, and so does this command.
@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.prepare.installing import InstallError, install_from_debian
-from tests.prepare.peers import CACHE, LATER_PEERS, PEERS, ROOT, missing_packages
+from tests.prepare.peers import BENCH_PEERS, CACHE, LATER_PEERS, PEERS, ROOT, missing_packages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.prepare.peers import Peer
 
@@ -57,14 +57,17 @@ def _compile_tests() -> None:
     print("tests: compiled", flush=True)
 
 
-def main() -> int:
+def main(words: Sequence[str]) -> int:
     """Install everything, in parallel. Returns the exit status."""
+    if set(words) - {"--bench"}:
+        print("usage: python -m tests.prepare [--bench]", file=sys.stderr)
+        return 2
     print(f"peers of the tests lie in {CACHE}", flush=True)
     with ThreadPoolExecutor() as pool:
         # First, since it takes longest.
         debian = pool.submit(_prepare_debian)
         pool.submit(_compile_tests)
-        peers = list(pool.map(_prepare_peer, PEERS))
+        peers = list(pool.map(_prepare_peer, PEERS + BENCH_PEERS if words else PEERS))
     if all([debian.result(), *peers]):
         return 0
     if os.environ.get("CI") == "true":
@@ -74,4 +77,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

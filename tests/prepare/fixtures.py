@@ -19,6 +19,7 @@ from tests.prepare.peers import (
     NPM_PACKAGES,
     NPM_SERVERS,
     OLD_SDK,
+    PLAYWRIGHT,
     POWERSHELL_FILES,
     ROOT,
     WHEELS,
@@ -77,6 +78,15 @@ def npm_servers(prepared: Prepared) -> dict[str, list[str]]:
     node = prepared.node()
     names = [package.rpartition("@")[0] for package in NPM_PACKAGES]
     return {name.rpartition("server-")[2]: [node, str(folder / name / "dist" / "index.js")] for name in names}
+
+
+@pytest.fixture(scope="session")
+def playwright(prepared: Prepared) -> list[str]:
+    """The command of the Playwright server, with a browser that has no window and leaves no profile."""
+    script = prepared.folder(PLAYWRIGHT) / "node_modules" / "@playwright" / "mcp" / "cli.js"
+    # Root's Chromium starts without its sandbox only.
+    options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", prepared.program("chromium")]
+    return [prepared.node(), str(script), *options]
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ CACHE = user_cache_path("gaia-mcp-tests", appauthor=False)
 # By the program, or the file, that has to be there: the package of Debian that has it.
 PACKAGES = {
     "bash": "bash",
+    "chromium": "chromium",
     "dbus-daemon": "dbus-daemon",
     "fish": "fish",
     "git": "git",
@@ -102,10 +103,15 @@ NPM_PACKAGES = (
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
 )
+# A server that keeps something open between calls: a browser.
+BROWSER_SERVERS = ("@playwright/mcp@0.0.83",)
 # The official SDKs of TypeScript: the one of both eras, and the one before.
 NPM_SDKS = ("@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/sdk@1.32.2")
-# Clients of servers behind URLs: a bridge to hosts that know stdio alone, and the official inspector.
+# Clients of servers behind URLs: a bridge to hosts that know stdio alone, and the official inspector. The inspector's
+# `mcpdo` holds connections between its commands.
 URL_CLIENTS = ("mcp-remote@0.15.1", "@modelcontextprotocol/inspector@2.12.0")
+# Other command lines whose daemons hold connections.
+HOLDERS = ("mcporter@0.12.3", "@apify/mcpc@0.2.6")
 # The official conformance suite, which speaks HTTP only, and a bridge from that to stdio.
 CONFORMANCE_PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "supergateway@4.0.0")
 # The agents of the hub. Their native programs come as optional packages of npm.
@@ -201,8 +207,10 @@ def _download_wheels(folder: Path) -> None:
 PYTHON = python_in(Path()).as_posix()
 NPM_WITNESS = "node_modules/.package-lock.json"
 NPM_SERVERS = _peer_from_npm("npm-servers", NPM_PACKAGES)
+PLAYWRIGHT = _peer_from_npm("npm-playwright", BROWSER_SERVERS)
 NPM_CLIENTS = _peer_from_npm("npm-clients", NPM_SDKS)
 NPM_URL_CLIENTS = _peer_from_npm("npm-url-clients", URL_CLIENTS)
+NPM_HOLDERS = _peer_from_npm("npm-holders", HOLDERS)
 CONFORMANCE = _peer_from_npm("conformance", CONFORMANCE_PACKAGES)
 AGENT_PACKAGES = Peer("agents", AGENTS, _make_agents, NPM_WITNESS)
 OLD_SDK = _peer_from_pypi("old-sdk", SDK_OF_2025)
@@ -226,6 +234,7 @@ WHEELS = Peer("wheels", (*BUILD_NEEDS, *OUR_NEEDS), _download_wheels, "complete"
 
 PEERS = (
     NPM_SERVERS,
+    PLAYWRIGHT,
     NPM_CLIENTS,
     NPM_URL_CLIENTS,
     CONFORMANCE,
@@ -243,3 +252,5 @@ PEERS = (
 )
 # These need programs from Debian.
 LATER_PEERS = (WINE_HOME,)
+# Only `tests.bench` uses these.
+BENCH_PEERS = (NPM_HOLDERS,)

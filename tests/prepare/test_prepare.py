@@ -9,7 +9,7 @@ import pytest
 
 from tests.prepare.fixtures import Prepared
 from tests.prepare.installing import InstallError
-from tests.prepare.peers import PEERS, Peer
+from tests.prepare.peers import BENCH_PEERS, PEERS, Peer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,4 +83,5 @@ def test_what_is_missing_is_a_skip_on_a_persons_machine_and_a_failure_elsewhere(
 
 def test_no_two_peers_share_a_folder() -> None:
     """Ours: one would be taken for the other, and never be installed."""
-    assert len({peer.folder for peer in PEERS}) == len(PEERS)
+    peers = PEERS + BENCH_PEERS
+    assert len({peer.folder for peer in peers}) == len(peers)

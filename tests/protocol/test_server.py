@@ -18,7 +18,7 @@ from gaia_mcp.protocol.jsonrpc import (
     Result,
     classify,
 )
-from gaia_mcp.protocol.server import Description
+from gaia_mcp.protocol.server import Description, Forwarded
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from tests.protocol_support import (
     CAPABILITIES,
@@ -316,6 +316,19 @@ def test_an_invalid_result_is_not_sent_and_its_request_stays_open() -> None:
     assert sent_by(server) == []
     server.respond(1, {"content": []})
     assert sent_by(server)[0]["result"]["content"] == []
+
+
+def test_a_forwarded_result_is_sent_as_it_is() -> None:
+    """Ours: a client of a held server gets what the server has sent, valid or not, in either era."""
+    result = {"tools": [{"name": "a"}, "no tool"], "extra": None}
+    stateless, handshake = new_server(), new_server()
+    hello = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": {}}
+    answer(handshake, rpc("hello", "initialize", hello))
+
+    for server, version in ((stateless, STATELESS_VERSIONS[0]), (handshake, HANDSHAKE_VERSIONS[0])):
+        give(server, asking(version, 1, "tools/list"))
+        server.respond(1, Forwarded(result))
+        assert sent_by(server) == [{"jsonrpc": "2.0", "id": 1, "result": result}]
 
 
 def test_input_without_a_declared_capability_is_not_requested() -> None:

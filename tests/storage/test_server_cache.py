@@ -14,7 +14,14 @@ from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.core.names import UNSAVED_MARK
 from gaia_mcp.protocol.pagination import Freshness
 from gaia_mcp.storage import KEPT_SERVERS
-from gaia_mcp.storage.server_cache import ERA_SECONDS, MAX_BYTES, SEEN_SECONDS, ServerCache
+from gaia_mcp.storage.server_cache import (
+    ERA_SECONDS,
+    MAX_BYTES,
+    REMARKED_SECONDS,
+    SEEN_SECONDS,
+    TOGETHER_SECONDS,
+    ServerCache,
+)
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.protocol_support import check_each, check_rows
 
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOOLS: list[dict[str, Any]] = [{"name": "read", "description": "ä", "inputSchema": {"type": "object"}}]
+# A server that keeps a page open.
+BROWSER: list[dict[str, Any]] = [{"name": name} for name in ("navigate", "click", "fill", "press")]
 BEGIN = 1_000_000.0
 
 
@@ -406,3 +415,90 @@ def test_a_private_list_is_used_with_the_same_credentials_only(tmp_path: Path, i
     for server in (SERVER, renamed):
         assert ServerCache(tmp_path, server).seen(is_fresh=True) == TOOLS
         assert (ServerCache(tmp_path, server._replace(secret=8)).seen() is None) is is_private
+
+
+def test_the_second_call_within_a_minute_that_needs_the_first_is_told_once_a_day(tmp_path: Path) -> None:
+    """Ours: a person who reads it today knows it."""
+    at(tmp_path, 0).keep_seen(BROWSER)
+    later = TOGETHER_SECONDS + 1
+    calls = [0, later, later + TOGETHER_SECONDS, later + TOGETHER_SECONDS + 1, 3 * later]
+    next_day = later + TOGETHER_SECONDS + REMARKED_SECONDS
+    calls += [next_day - 2, next_day - 1, next_day]
+
+    told = [seconds for seconds in calls if at(tmp_path, seconds).record_call("click")]
+
+    assert told == [later + TOGETHER_SECONDS, next_day]
+
+
+def test_a_call_that_needs_no_earlier_one_leaves_no_file(tmp_path: Path) -> None:
+    """Ours: most servers keep nothing between calls, and writing a file takes time."""
+    cache = ServerCache(tmp_path, SERVER)
+    assert not cache.record_call("read")
+    cache.keep_seen(TOOLS)
+
+    assert [cache.record_call("read") for _ in range(2)] == [False, False]
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_call_of_another_tool_of_the_server_does_not_count(tmp_path: Path) -> None:
+    """Ours: only some tools of a server may need what is open."""
+    definitions = [{"name": name} for name in ("repl_run", "read")]
+    ServerCache(tmp_path, SERVER).keep_seen(definitions)
+
+    told = [ServerCache(tmp_path, SERVER).record_call(name) for name in ("repl_run", "read", "repl_run")]
+
+    assert told == [False, False, True]
+
+
+def test_a_new_list_of_tools_keeps_the_times_of_calls(tmp_path: Path) -> None:
+    """Ours: a server that is updated within the minute is still the same for the person."""
+    at(tmp_path, 0).keep_seen(BROWSER)
+    at(tmp_path, 0).record_call("click")
+    at(tmp_path, 1).keep_seen(BROWSER)
+    at(tmp_path, 2).keep_seen([*BROWSER, {"name": "hover"}])
+
+    assert at(tmp_path, 3).record_call("hover")
+    at(tmp_path, 4).keep_seen(TOOLS)
+    assert not (tmp_path / "calls" / "time.json").exists()
+
+
+def test_a_renamed_server_keeps_which_tools_need_earlier_calls(tmp_path: Path) -> None:
+    """Ours: it is not connected to again."""
+    cache, other = ServerCache(tmp_path, SERVER), ServerCache(tmp_path, Known("clock", 6))
+    cache.keep_seen(BROWSER)
+    cache.keep_seen([{"name": "review"}], "prompts")
+    cache.copy_to(other)
+
+    assert [other.record_call("click") for _ in range(2)] == [False, True]
+
+
+def test_nothing_is_told_that_cannot_be_recorded(tmp_path: Path) -> None:
+    """Ours: each later call would tell it again."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_seen(BROWSER)
+    cache.record_call("click")
+    # A folder cannot be replaced with a file.
+    (tmp_path / "calls" / f"time.{os.getpid()}").mkdir()
+
+    assert not cache.record_call("click")
+
+
+def test_an_invalid_file_of_calls_is_ignored(tmp_path: Path) -> None:
+    """Ours: the cache never causes a failure."""
+    cache = at(tmp_path, 0)
+    cache.keep_seen(BROWSER)
+    path = the_file(tmp_path, "calls")
+    written = json.loads(path.read_text())
+
+    def check(calls: Any, expected: bool) -> None:
+        path.write_text(json.dumps({**written, "calls": calls}))
+        assert cache.record_call("click") is expected
+
+    tools = ["click"]
+    rows = [7, {}, {"tools": "click"}, {"tools": tools, "called": "now"}, {"tools": tools, "called": BEGIN + 5.5}]
+    check_rows(check, [(calls, False) for calls in rows])
+    now = int(BEGIN)
+    check({"tools": tools, "called": now, "remarked": []}, True)
+    # A clock that was wrong has left times in the future.
+    check({"tools": tools, "called": now + 9}, False)
+    check({"tools": tools, "called": now, "remarked": now + 9}, True)

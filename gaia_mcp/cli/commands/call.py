@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, FRESH, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.cli.typer_command import ArgumentsCommand, line_of
@@ -91,7 +91,7 @@ class CallCommand(ArgumentsCommand):
 
 SETTINGS = {"cls": CallCommand}
 
-COMMON = (OUTPUT, ANSWER, STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, STAGE, AGENT, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def call(

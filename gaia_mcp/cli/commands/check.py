@@ -14,7 +14,7 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.status import UsageError, status_of
 from gaia_mcp.cli.typer_command import ServerCommand
 
@@ -76,7 +76,7 @@ class CheckCommand(ServerCommand):
 
 SETTINGS = {"cls": CheckCommand}
 
-COMMON = (ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (ANSWER, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def check(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,13 @@ from gaia_mcp.cli.completion.completers import host_names, server_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON
 from gaia_mcp.cli.status import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.hosts.known import HostProgram
 
 Names = Annotated[
     list[str] | None,
@@ -38,6 +45,9 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of t
 ExpandOption = Annotated[
     bool, typer.Option("--expand", help="Write the values of variables that the host does not look up.")
 ]
+HeldOption = Annotated[
+    bool, typer.Option("--held", help="Write the URL of the server that `up` holds open, for VS Code.")
+]
 SecretsOption = Annotated[bool, typer.Option("--show-secrets", help="With --as: print secrets rather than ****.")]
 
 COMMON = (CONFIG, JSON)
@@ -53,12 +63,13 @@ def export(
     dry_run: DryRunOption = False,
     force: ForceOption = False,
     expand: ExpandOption = False,
+    held: HeldOption = False,
     show_secrets: SecretsOption = False,
 ) -> None:
     """Export servers to another host, in its own format.
 
     Only these entries of the host's file change. A variable that the host does not look up is left out with a note,
-    unless --expand is given.
+    unless --expand is given. With --held, the host uses the very server that `up` holds open, with what it has opened.
 
     Example: gaia mcp export time --to cursor
     """
@@ -84,25 +95,32 @@ def export(
     chosen = enabled_names(screen, store) if everything else names or []
     if not chosen:
         raise ConfigError(f"no server to export in {store.path}", hint=screen.line.how_to_add())
-    entries = {name: store.entry(name) for name in dict.fromkeys(chosen)}
+    entries = {name: _entry(store, name, held=held) for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
+
+    def commands_for(host: HostProgram) -> dict[str, Mapping[str, Any]]:
+        if held:
+            from gaia_mcp.cli.keeping.sockets import entry_of_held
+
+            return {name: entry_of_held(screen, entry, host) for name, entry in entries.items()}
+        return {name: entry_to_export(entry) for name, entry in entries.items()}
+
     if as_host is not None:
         host = known_host(as_host)
-        if host.runs_handlers:
+        if host.runs_handlers and not held:
             print_handlers(screen, host, entries, variables, show_secrets=show_secrets)
             return
-        commands = {name: entry_to_export(entry) for name, entry in entries.items()}
-        print_entries(screen, host, commands, variables, show_secrets=show_secrets)
+        print_entries(screen, host, commands_for(host), variables, show_secrets=show_secrets)
         return
     # All are looked up before the first is written.
     places = [chosen_place(host_or_file(host, project=project)) for host in dict.fromkeys(to or ())]
     exports = []
     for place in places:
         try:
-            if place.host.runs_handlers:
+            if place.host.runs_handlers and not held:
                 steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
             else:
-                commands = {name: entry_to_export(entry) for name, entry in entries.items()}
+                commands = commands_for(place.host)
                 steps = export_entries(screen, place, commands, variables, dry_run=dry_run, force=force)
         except MCPError as error:
             if len(places) == 1:
@@ -112,3 +130,13 @@ def export(
             exports.append(Export(place, steps))
     print_exports(screen, exports, dry_run=dry_run)
     screen.fail_with(error for each in exports for error in each.errors)
+
+
+def _entry(store: ConfigStore, name: str, *, held: bool) -> ServerEntry:
+    """The saved entry; of a held server that may be one instance of it. Raises as `ConfigStore.entry`."""
+    if held:
+        from gaia_mcp.cli.entries.targets import instance_entry
+
+        if not store.find(name) and (entry := instance_entry(store, name)) is not None:
+            return entry
+    return store.entry(name)

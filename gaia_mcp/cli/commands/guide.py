@@ -9,7 +9,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import only_server
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT
+from gaia_mcp.cli.options import CONFIG, FRESH, HEADER, JSON, TIMEOUT
 from gaia_mcp.cli.typer_command import ServerCommand
 
 Name = Annotated[
@@ -19,7 +19,7 @@ Name = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def guide(invocation: Invocation, words: Name = None) -> None:

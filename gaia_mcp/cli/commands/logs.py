@@ -1,17 +1,24 @@
-"""`gaia mcp logs`: print a server's stderr from its last runs, run by run."""
+"""`gaia mcp logs`: print a server's stderr from its last runs, run by run, or the log of the keeper."""
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, OptionalServerArgument
 from gaia_mcp.cli.screen.output import counted
+from gaia_mcp.cli.status import UsageError
 from gaia_mcp.cli.typer_command import ServerCommand
+from gaia_mcp.core.files import open_file
+from gaia_mcp.text import clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.storage.run_logs import Run, RunLogs
 
@@ -27,6 +34,7 @@ RunsOption = Annotated[
 ]
 FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")]
 ClearOption = Annotated[bool, typer.Option("--clear", help="Delete the stored logs.")]
+KeeperOption = Annotated[bool, typer.Option("--keeper", help="Show the log of the process that holds servers.")]
 
 # As fast as a person reads a new line, and rarely enough to cost almost no processor time.
 POLL_SECONDS = 0.2
@@ -38,19 +46,29 @@ COMMON = (CONFIG, JSON)
 
 def logs(
     invocation: Invocation,
-    words: OnlyServerArgument,
+    words: OptionalServerArgument = None,
     runs: RunsOption = None,
     follow: FollowOption = False,
     clear: ClearOption = False,
+    keeper: KeeperOption = False,
 ) -> None:
     """Show what a server wrote to stderr.
 
     Prints its last ten runs that wrote anything, the newest last; of each at most the last megabyte, without the
-    server's secrets. --follow ends with Ctrl-C, and with --json prints an object on each line.
+    server's secrets. --follow ends with Ctrl-C, and with --json prints an object on each line. --keeper shows the log
+    of the process that holds servers for `up`, in place of a server's.
 
     Example: gaia mcp logs time --runs 1
     """
     screen = invocation.screen
+    if keeper:
+        if words or runs is not None:
+            problem = "a server is named" if words else "--runs is about a server"
+            raise UsageError(f"--keeper shows the log of the keeper, and {problem}", hint="leave out one of the two")
+        _show_keeper(screen, follow=follow, clear=clear)
+        return
+    if not words:
+        raise UsageError("missing argument 'NAME'", hint=f"see: {screen.line.to_type('logs', '--help')}")
     name, kept = _kept(invocation, words)
     if clear:
         count = kept.clear()
@@ -74,6 +92,61 @@ def logs(
         _follow(screen, kept, printer)
 
 
+def _show_keeper(screen: Screen, *, follow: bool, clear: bool) -> None:
+    from gaia_mcp.cli.keeping import log_path
+
+    path = log_path()
+    if clear:
+        has_log = bool(_size(path))
+        if has_log:
+            # Emptied: a keeper may have it open.
+            os.truncate(path, 0)
+        screen.done("deleted the log of the keeper", cleared=int(has_log), path=str(path))
+        return
+    shown, data = 0, _read_from(path, 0)
+    if not data:
+        how = screen.line.to_type("up", more="NAME")
+        screen.remark(f"no log is stored: no server has been held; hold one with: {how}")
+    if screen.as_json and not follow:
+        screen.print_json({"path": str(path), "text": _text(data)})
+        return
+    while True:
+        if data:
+            shown += len(data)
+            if screen.as_json:
+                screen.print_event({"text": _text(data)})
+            else:
+                screen.print_line(_text(data).removesuffix("\n"))
+        if not (follow and screen.is_read()):
+            return
+        time.sleep(POLL_SECONDS)
+        if _size(path) < shown:
+            shown = 0  # It has been cut, or cleared.
+        data = _read_from(path, shown)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _text(data: bytes) -> str:
+    return clean(data.decode("utf-8", "replace"))
+
+
+def _read_from(path: Path, start: int) -> bytes:
+    """The whole lines of a log from this byte on; empty if there is no log."""
+    try:
+        with open_file(path) as file:
+            file.seek(start)
+            data = file.read()
+    except OSError:
+        return b""
+    return data[: data.rfind(b"\n") + 1]
+
+
 def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
     """The name of a server, and its logs. A server that is not configured has logs if `add` could not connect to it.
 
@@ -93,8 +166,6 @@ def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
 
 
 def _follow(screen: Screen, kept: RunLogs, printer: RunPrinter) -> None:
-    import time
-
     while screen.is_read():
         time.sleep(POLL_SECONDS)
         for run in kept.runs():

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
 from gaia_mcp.cli.typer_command import ArgumentsCommand
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
@@ -19,7 +19,7 @@ Words = Annotated[
 
 SETTINGS = {"cls": ArgumentsCommand}
 
-COMMON = (OUTPUT, ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, ServersArgument
+from gaia_mcp.cli.options import CONFIG, FRESH, HEADER, JSON, TIMEOUT, ServersArgument
 from gaia_mcp.cli.typer_command import ServerCommand
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def prompts(invocation: Invocation, names: ServersArgument = None) -> None:

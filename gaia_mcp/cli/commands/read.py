@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
 from gaia_mcp.cli.typer_command import ArgumentsCommand
 
 Uri = Annotated[
@@ -29,7 +29,7 @@ Words = Annotated[
 
 SETTINGS = {"cls": ArgumentsCommand}
 
-COMMON = (OUTPUT, ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None) -> None:

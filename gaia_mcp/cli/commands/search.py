@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
+from gaia_mcp.cli.options import AGENT, CONFIG, FRESH, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ ASKING_SECONDS = 10.0
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (STAGE, AGENT, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def search(invocation: Invocation, words: Words, only: ServerOption = None, registry: RegistryOption = False) -> None:

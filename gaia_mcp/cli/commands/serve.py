@@ -29,7 +29,15 @@ from gaia_mcp.cli.serving.gate import (
     ToolOptions,
     scope_rules,
 )
-from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
+from gaia_mcp.cli.serving.gateway import (
+    ENTRY_NAME,
+    AllOption,
+    Gateway,
+    HeldOption,
+    PrefixOption,
+    ServerOption,
+    single_target,
+)
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.systems import front_options, imported
 
@@ -213,6 +221,7 @@ def serve(
     print_config: PrintConfigOption = None,
     all_servers: AllOption = False,
     server: ServerOption = None,
+    held: HeldOption = False,
     prefix: PrefixOption = None,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
@@ -248,7 +257,7 @@ def serve(
     stdout a client has to read while it writes: once both pipes are full, neither side goes on.
 
     With --all or --server NAME..., configured servers are served as one: their tools, prompts and resources. Each
-    server is connected when it is first needed.
+    server is connected when it is first needed. With --held, those that `up` holds open are shared with the shell.
 
     Example: gaia mcp serve demo
     """
@@ -268,11 +277,13 @@ def serve(
         names = [*(server or ()), *(targets or ())]
         gateway_fronts = _gateway_fronts(wanted)
         mapped = {name: entry for front in gateway_fronts.values() for name, entry in front.servers.items()}
-        gateway = Gateway.of(invocation, names, prefix, is_all=all_servers, mapped=mapped)
+        gateway = Gateway.of(invocation, names, prefix, is_all=all_servers, uses_held=held, mapped=mapped)
         gateway = gateway.with_fronts(list(gateway_fronts.values()))
         target = gateway.title
     else:
         invocation.check_saved()
+        if held:
+            raise UsageError("--held is for --all and --server", hint="add --all, or --server NAME")
         if (front := next((name for name in wanted if front_options()[name].is_for_gateways), None)) is not None:
             raise UsageError(f"--{front} is for --all and --server", hint="add --all, or --server NAME")
         if len(targets or ()) > 1 and http is not None and not (check or print_config is not None or kwarg):

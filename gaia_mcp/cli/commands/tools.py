@@ -15,7 +15,7 @@ import typer
 from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
+from gaia_mcp.cli.options import AGENT, CONFIG, FRESH, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen import columns
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.typer_command import ServerCommand
@@ -51,7 +51,7 @@ SETTINGS = {"cls": ServerCommand}
 # Longer than any name that a person would type.
 NAME_CHARS = 1000
 
-COMMON = (STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
+COMMON = (STAGE, AGENT, FRESH, HEADER, CONFIG, JSON, TIMEOUT)
 # Models count differently; for English and JSON a token is about four bytes.
 TOKEN_BYTES = 4
 # The members that a host gives to a model; the others are for the host.

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, HEADER, JSON, ServerArgument, timeout_option
+from gaia_mcp.cli.options import CONFIG, FRESH, HEADER, JSON, ServerArgument, timeout_option
 from gaia_mcp.cli.typer_command import ServerCommand
 
 Uris = Annotated[
@@ -29,7 +29,7 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Restart the serv
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (HEADER, CONFIG, JSON, timeout_option("Stop after this time, with exit code 0. Default: never."))
+COMMON = (FRESH, HEADER, CONFIG, JSON, timeout_option("Stop after this time, with exit code 0. Default: never."))
 
 
 def watch(

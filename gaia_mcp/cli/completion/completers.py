@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from gaia_mcp.core.files import read_file
 
 # A hundred times the size of a long module, and still fast to read.
 MAX_SOURCE_BYTES = 4 << 20
+# A person does not wait longer for a server at a TAB.
+SUGGESTING_SECONDS = 3.0
 # Compiled on use, because most lines need neither. An agent is a class at the top level of its file.
 _CLASS = r"(?m)^class (\w+)"
 _VARIABLES = r"\{[+#./;?&]?([^{}]+)\}"
@@ -39,6 +42,18 @@ def server_names(ctx: CompletionContext) -> list[Candidate]:
         except EntryError as error:
             found.append(Candidate(name, f"invalid: {error.message}"))
     return found
+
+
+def held_servers(ctx: CompletionContext) -> list[Candidate]:
+    """The servers that are held, each by the name of its socket."""
+    from gaia_mcp.fleet.keeper import socket_path
+
+    named = ctx.params.get("names") or ()
+    try:
+        found = sorted(path.stem for path in socket_path().parent.glob("*.sock"))
+    except OSError:
+        return []
+    return [Candidate(name) for name in found if name not in named]
 
 
 def servers(ctx: CompletionContext) -> list[Candidate]:
@@ -137,7 +152,9 @@ def prompt_words(ctx: CompletionContext) -> list[Candidate]:
         "properties": {each["name"]: {"type": "string", "description": each.get("description")} for each in arguments},
         "required": [each["name"] for each in arguments if each.get("required") is True],
     }
-    return argument_words(schema, ctx.params.get("words") or [], ctx.word)
+    given = ctx.params.get("words") or []
+    reference = {"type": "ref/prompt", "name": ctx.params.get("prompt")}
+    return [*argument_words(schema, given, ctx.word), *_suggested(ctx, reference, given)]
 
 
 def resource_uris(ctx: CompletionContext) -> list[Candidate]:
@@ -157,7 +174,31 @@ def template_words(ctx: CompletionContext) -> list[Candidate]:
         for name in group.split(",")
     ]
     schema = {"properties": {name: {"type": "string"} for name in names}}
-    return argument_words(schema, ctx.params.get("words") or [], ctx.word)
+    given = ctx.params.get("words") or []
+    reference = {"type": "ref/resource", "uri": ctx.params.get("uri")}
+    return [*argument_words(schema, given, ctx.word), *_suggested(ctx, reference, given)]
+
+
+def _suggested(ctx: CompletionContext, reference: Mapping[str, Any], given: Sequence[str]) -> list[Candidate]:
+    """The values that the named server suggests for the argument being typed, if a keeper holds it: no server is
+    started at a TAB.
+    """
+    name, equals, value = ctx.word.partition("=")
+    entry = ctx.entry(ctx.params.get("name", "")) if equals else None
+    if entry is None:
+        return []
+    from gaia_mcp.cli.keeping import address_of, keeper_in_use
+
+    keeper, address = keeper_in_use(), address_of(entry, ctx.config)
+    if keeper is None or address is None:
+        return []
+    from gaia_mcp.core.deadline import Deadline
+
+    known = dict(word.split("=", 1) for word in given if "=" in word)
+    argument = {"name": name, "value": value}
+    completion = {"ref": reference, "argument": argument, "context": {"arguments": known}}
+    values = keeper.completed(address, completion, Deadline(SUGGESTING_SECONDS))
+    return [Candidate(f"{name}={each}") for each in values]
 
 
 def agent_names(ctx: CompletionContext) -> list[Candidate]:

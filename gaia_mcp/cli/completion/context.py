@@ -58,9 +58,9 @@ class CompletionContext:
         try:
             if server in self.servers:
                 return self.store.read(server, self.servers[server], self.store.source_of(server))
-            from gaia_mcp.cli.entries.targets import typed_entry, with_options
+            from gaia_mcp.cli.entries.targets import instance_entry, typed_entry, with_options
 
-            entry: ServerEntry | None = typed_entry(server)
+            entry: ServerEntry | None = instance_entry(self.store, server) or typed_entry(server)
             if entry is not None and self.config is not None:
                 entry = self.store.in_use(entry)
             given = [self.params.get(name) for name in ("env", "header", "token_env")]

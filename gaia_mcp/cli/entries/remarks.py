@@ -1,5 +1,6 @@
 """What is printed about an entry: the differences between two versions of it, with secrets masked, and remarks on
-members without effect, on variables that its server does not inherit, and on tools that are not cached.
+members without effect, on variables that its server does not inherit, on tools that are not cached, and on state that
+is lost.
 """
 
 from __future__ import annotations
@@ -139,3 +140,9 @@ def remark_on_held_back(screen: Screen, entry: ServerEntry) -> None:
     given = child_environment(dict.fromkeys(target.env, ""), os.environ)
     if names := sorted(name for name in os.environ if name not in given):
         screen.remark(f"not passed on to {entry.name!r}: {', '.join(names)}")
+
+
+def remark_on_lost_state(screen: Screen, server: str) -> None:
+    """Print a remark that a call has not found the state of the previous one."""
+    which = f"each call starts {one_line(server)!r} anew, without the state of earlier calls"
+    screen.remark(f"{which}; keep it running with: {screen.line.to_type('up', server)}")

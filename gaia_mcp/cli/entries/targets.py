@@ -76,8 +76,15 @@ def find_entry(store: ConfigStore, word: str) -> ServerEntry:
 
 
 def _found(store: ConfigStore, word: str) -> ServerEntry | None:
-    entry = store.find(word) or typed_entry(word)
+    entry = store.find(word) or instance_entry(store, word) or typed_entry(word)
     return store.in_use(entry) if entry is not None else None
+
+
+def instance_entry(store: ConfigStore, word: str) -> ServerEntry | None:
+    """The entry of `NAME@INSTANCE`, a further instance that a keeper holds; None for any other word."""
+    name, at, instance = word.rpartition("@")
+    entry = store.find(name) if at and instance else None
+    return entry._replace(name=word, instance=instance) if entry is not None else None
 
 
 def typed_entry(word: str) -> TypedEntry | None:

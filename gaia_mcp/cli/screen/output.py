@@ -54,7 +54,8 @@ def _json_pieces(value: Any, indent: int | None = None) -> Iterator[str]:
 
 class Screen:
     """What the command of `line` prints, in the form that its options choose: as JSON, with tracebacks, without
-    remarks, without a final newline in a pipe (`raw`), with at most `max_chars` characters of a result's text.
+    remarks, without a final newline in a pipe (`raw`), with at most `max_chars` characters of a result's text. `write`
+    is called with the number of a standard stream and what is to be printed there, in place of this process's own.
     """
 
     def __init__(
@@ -66,8 +67,10 @@ class Screen:
         quiet: bool = False,
         raw: bool = False,
         max_chars: int | None = None,
+        write: Callable[[int, bytes], None] | None = None,
     ) -> None:
         self.line = line
+        self._write = write
         self.as_json = as_json
         self.debug = debug
         self.quiet = quiet
@@ -137,6 +140,9 @@ class Screen:
 
         A closed reader, such as `head`, is not an error, and does not change the exit code.
         """
+        if self._write is not None:
+            self._write(1, encodable(text).encode())
+            return
         with self._to_stdout():
             for start in range(0, len(text), PIECE_CHARS):
                 sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
@@ -144,6 +150,9 @@ class Screen:
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes to stdout; otherwise as `write_text`."""
+        if self._write is not None:
+            self._write(1, data)
+            return
         with self._to_stdout():
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -181,6 +190,9 @@ class Screen:
 
     def to_stderr(self, text: str, *, end: str = "\n") -> None:
         """Print lines that are not part of the result."""
+        if self._write is not None:
+            self._write(2, encodable(text + end).encode())
+            return
         try:
             with self.room():
                 print(encodable(text), file=sys.stderr, end=end, flush=True)

@@ -185,6 +185,16 @@ class SessionView(Waiting, Observer):
     def debug(self) -> bool:
         return self.screen.debug
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether a person sees what is printed on stderr."""
+        return on_terminal(sys.stderr)
+
+    def held(self, entry: ServerEntry) -> ServerEntry:
+        from gaia_mcp.cli.keeping import held
+
+        return held(self.screen, entry)
+
     def remark(self, text: str) -> None:
         self.screen.remark(text)
 
@@ -194,7 +204,7 @@ class SessionView(Waiting, Observer):
 
     def logged(self, server: str, level: str, data: Any) -> None:
         """Print a log message, on a terminal or with `--debug`."""
-        if self.screen.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
+        if self.screen.debug or (self.is_watched and level not in QUIET_LEVELS):
             text = data if isinstance(data, str) else repr(data)
             self.screen.remark(f"{server} logged ({level}): {one_line(text, 500)}")
 

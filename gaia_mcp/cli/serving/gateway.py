@@ -40,6 +40,10 @@ ServerOption = Annotated[
         help="Serve this server, and those in further arguments, as one.",
     ),
 ]  # fmt: skip
+HeldOption = Annotated[
+    bool,
+    typer.Option("--held", rich_help_panel=SERVED, help="Use the servers that `up` holds open, where it holds them."),
+]
 PrefixOption = Annotated[
     Prefix | None,
     typer.Option(
@@ -78,7 +82,7 @@ class GatewayFront(Protocol):
 class Gateway(NamedTuple):
     """The servers of a gateway by name; for an invalid entry the value is its error. `words` select the servers on a
     command line, `title` is for people. `fronts` call the tools as well. `read_again` returns the servers as they are
-    in the `files` later; None if they stay as they are.
+    in the `files` later; None if they stay as they are. With `uses_held`, those that a keeper holds are used.
     """
 
     screen: Screen
@@ -90,6 +94,7 @@ class Gateway(NamedTuple):
     fronts: Sequence[GatewayFront] = ()
     files: Sequence[Path] = ()
     read_again: Callable[[], Mapping[str, ServerEntry | MCPError]] | None = None
+    uses_held: bool = False
 
     @classmethod
     def of(
@@ -99,6 +104,7 @@ class Gateway(NamedTuple):
         prefix: Prefix | None,
         *,
         is_all: bool,
+        uses_held: bool = False,
         mapped: Mapping[str, ServerEntry] = NOTHING,
     ) -> Gateway:
         """The named servers, or all that are enabled and unrestricted, and those in `mapped`.
@@ -111,10 +117,13 @@ class Gateway(NamedTuple):
         store = invocation.open_store()
         # The absolute path makes the entry valid in every folder.
         words = ["--prefix", prefix.value] if prefix is not None else []
+        words += ["--held"] if uses_held else []
         words += ["--config", str(store.path.absolute())] if invocation.config is not None else []
         prefix = prefix or Prefix.CONFLICT
         if not is_all:
             found = invocation.servers(store, invocation.typed(names))
+            if not uses_held and (entry := next((each for each in found if each.instance), None)) is not None:
+                raise UsageError(f"{entry.name!r} is an instance, which only `up` starts", hint="add --held")
             named = [word for name in names for word in ("--server", name)]
             given = (("--header", invocation.header or ()), ("--env", invocation.env or ()))
             words += [word for option, values in given for value in values for word in (option, value)]
@@ -126,6 +135,7 @@ class Gateway(NamedTuple):
                 ", ".join(names),
                 prefix,
                 store.path,
+                uses_held=uses_held,
             )
         invocation.check_saved()
         if os.environ.get(BEHIND_VARIABLE) == _digest(store.path):
@@ -151,7 +161,7 @@ class Gateway(NamedTuple):
         files = [store.path, *([store.project.path] if store.project is not None else [])]
         return cls(
             screen, entries, ["--all", *words], "all servers", prefix, store.path,
-            files=files, read_again=lambda: read(invocation.open_store()),
+            files=files, read_again=lambda: read(invocation.open_store()), uses_held=uses_held,
         )  # fmt: skip
 
     def with_fronts(self, fronts: Sequence[GatewayFront]) -> Gateway:
@@ -175,6 +185,7 @@ class Gateway(NamedTuple):
 
     def load(self, max_calls: int | None, gate: Gate, *, has_several_clients: bool) -> Loaded:
         """The restricted provider of the servers, none of which is connected yet."""
+        from gaia_mcp.cli.keeping import held_where_it_is
         from gaia_mcp.cli.serving import Loaded
         from gaia_mcp.fleet.gateway.instances import MAX_INSTANCES
         from gaia_mcp.fleet.gateway.provider import GatewayProvider
@@ -186,6 +197,7 @@ class Gateway(NamedTuple):
             prefix=self.prefix,
             environment={BEHIND_VARIABLE: _digest(self.file)},
             marks=marks,
+            use=partial(held_where_it_is, self.screen) if self.uses_held else None,
             max_instances=MAX_INSTANCES if has_several_clients else 0,
             report=self.screen.remark,
             show=partial(_show, self.screen) if self.screen.debug else None,

@@ -12,10 +12,10 @@ from gaia_mcp.core.errors import EntryError
 if TYPE_CHECKING:
     import ssl
 
+    from gaia_mcp.client.conversation.engine import ChannelTransport
     from gaia_mcp.client.transports.http.auth import Authorizer, Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.child import Child
-    from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.config.entries import ServerEntry
 
 
@@ -29,11 +29,15 @@ def transport_of(
     started: tuple[Command, Child] | None = None,
     person: Person | None = None,
     busy_polls: bool = True,
-) -> StdioTransport | HttpTransport:
+) -> ChannelTransport:
     """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. If the server has been
     started already, `started` is its command, as `command_of` has resolved it, and its process; `person` grants access
-    where a URL requires authorization; `busy_polls` is that of `StdioTransport`. Raises as `command_of` does.
+    where a URL requires authorization; `busy_polls` and `environ` are those of `StdioTransport`, and variables are
+    expanded from the latter. Raises as `command_of` does.
     """
+    if entry.held is not None:
+        found: ChannelTransport = entry.held.transport(entry, timeout, debug)
+        return found
     if entry.is_remote:
         return _remote_transport(entry, timeout, debug, environ, person)
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
@@ -48,6 +52,7 @@ def transport_of(
         debug,
         cwd=command.cwd,
         inherits_all=command.inherit,
+        environ=environ,
         name=entry.name,
         on_stderr=on_stderr,
         child=child,

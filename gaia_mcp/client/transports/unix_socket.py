@@ -41,7 +41,8 @@ class SocketTransport(ChannelTransport):
     passed to the server, `stderr_tail` the end of its stderr. `why_lost` returns the error for a caller, and is called
     once the other end has closed, also on the thread that reads: its argument is when that happened, in words, such as
     "while answering tools/list" or "before it was asked to". If it is a `ConnectionLostError`, it is asked for again
-    for each caller; another error is the same for all. The other arguments are as in `StdioTransport`.
+    for each caller; another error is the same for all. `receiving`
+    may put a receiver of its own before the one that it gets. The other arguments are as in `StdioTransport`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class SocketTransport(ChannelTransport):
         masker: Callable[[], Masker],
         stderr_tail: Callable[[], str],
         why_lost: Callable[[str], MCPError],
+        receiving: Callable[[Receiver], Receiver] = lambda receiver: receiver,
         busy_polls: bool = True,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
@@ -62,6 +64,7 @@ class SocketTransport(ChannelTransport):
         self._masker = masker
         self._stderr_tail = stderr_tail
         self._why_lost = why_lost
+        self._receiving = receiving
         self._busy_polls = busy_polls
         self._max_record_bytes = max_record_bytes
 
@@ -84,6 +87,7 @@ class SocketTransport(ChannelTransport):
             self._masker,
             stderr_tail=self.stderr_tail,
             why_lost=self._why_lost,
+            receiving=self._receiving,
             busy_polls=self._busy_polls,
             max_record_bytes=self._max_record_bytes,
         )
@@ -104,6 +108,7 @@ class SocketChannel(LineChannel):
         *,
         stderr_tail: Callable[[], str],
         why_lost: Callable[[str], MCPError],
+        receiving: Callable[[Receiver], Receiver] = lambda receiver: receiver,
         busy_polls: bool = True,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
@@ -111,6 +116,7 @@ class SocketChannel(LineChannel):
         self._connect = connect
         self._new_stderr_tail = stderr_tail
         self._why_closed = why_lost
+        self._receiving = receiving
         # Of the socket only the descriptor is used. It is written to, and closed, under one lock.
         self._pipe: InputPipe | None = None
         self._is_closing = False
@@ -118,7 +124,7 @@ class SocketChannel(LineChannel):
         self._interruption = ""
 
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
-        self._receiver = receiver
+        self._receiver = self._receiving(receiver)
         try:
             connected, received = self._connect(deadline)
             self._pipe = InputPipe(os.fdopen(connected.detach(), "wb", buffering=0), blocks=False)

@@ -49,7 +49,9 @@ class Heard(NamedTuple):
 
 class Backend:
     """An instance of the server of `entry`; for an invalid entry, `entry` is the error. `requests` answers its
-    requests. `environment` is added to the environment of its process, `headers` to those of requests to its URL.
+    requests. `environment` is added to the environment of its process, which inherits from `environ`, by default this
+    process's own; `headers` are added to those of requests to its URL.
+    `use` returns the entry as it is to be used now, perhaps with a connection to a keeper that holds the server.
     `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with `debug`
     every message is logged. The first backoff after an error takes `first_pause_seconds`.
 
@@ -64,7 +66,9 @@ class Backend:
         requests: ServerRequests,
         *,
         environment: Mapping[str, str] = NOTHING,
+        environ: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = NOTHING,
+        use: Callable[[ServerEntry], ServerEntry] | None = None,
         command: str = "serve",
         show: Callable[[str, bytes], None] | None = None,
         debug: bool = False,
@@ -82,7 +86,9 @@ class Backend:
         self._server: ServerInUse | None = None
         self._heard = heard
         self._environment = environment
+        self._environ = environ
         self._headers = dict(headers)
+        self._use = use
         self._command = command
         self._show = show
         self._debug = debug
@@ -125,6 +131,11 @@ class Backend:
         return self._server is not None
 
     @property
+    def server(self) -> ServerInUse | None:
+        """The server, once it has been connected or is being connected; None before."""
+        return self._server
+
+    @property
     def is_open(self) -> bool:
         """Whether it has been connected, and is not being connected for the first time."""
         return self._server is not None and self._server.was_open
@@ -160,6 +171,10 @@ class Backend:
             return server
         with self._connecting:
             try:
+                if self._use is not None and server is not None and server.was_open and not server.is_ready:
+                    # Meanwhile a keeper may have begun to hold it, or ceased.
+                    server.close(GRACE_SECONDS)
+                    self._server = None
                 server = self._server = self._server or self._made()
                 if self._is_closed:
                     server.close(GRACE_SECONDS)
@@ -265,7 +280,8 @@ class Backend:
             from gaia_mcp.client.transports.http.transport import HttpTransport
 
             transport = self._server.client.transport
-            assert isinstance(transport, HttpTransport)  # noqa: S101 (no other reaches a URL)
+            if not isinstance(transport, HttpTransport):
+                return  # A keeper holds it.
             transport.headers[name] = value
 
     def close(self) -> None:
@@ -277,7 +293,7 @@ class Backend:
     def _made(self) -> ServerInUse:
         if self._invalid is not None:
             raise self._invalid
-        entry = self._entry
+        entry = self._entry if self._use is None else self._use(self._entry)
         shown = self._show
         show = None if shown is None else lambda lines: shown(self.name, lines)
         log = StderrLog(entry, self._command, lambda: client.masker(), show)
@@ -286,7 +302,9 @@ class Backend:
             DEFAULT_TIMEOUT_SECONDS,
             self._debug,
             host=self.requests.host,
-            era_cache=self._cache,
+            environ=self._environ,
+            # A keeper speaks the server's own revision.
+            era_cache=self._cache if entry.held is None else None,
             on_stderr=log.hear,
             # A gateway serves many clients for a long time: its processor time counts for more than a few microseconds.
             busy_polls=False,

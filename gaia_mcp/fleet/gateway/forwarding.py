@@ -360,7 +360,22 @@ class Passing:
         result = repaired_result(
             method, params, result, lambda problem: self._report(f"server {instances.name!r}: {problem}")
         )
-        return _without_server(result)
+        return without_server(result)
+
+    def pass_unchanged(self, instances: Instances, method: str, params: Wire, call: Call) -> Wire:
+        """The result of a request as the server sent it. Raises `MCPError` as a client of the server does, with its
+        secrets masked, `BusyError`, and the exceptions that end a run of a call.
+        """
+        rounds = Rounds(instances, method, _passed_on(params), call, self._runs)
+        try:
+            return rounds.result()
+        except PeerError:
+            raise
+        except MCPError as error:
+            call.raise_if_cancelled()
+            if error is rounds.backend.problem:
+                raise
+            raise rounds.backend.explained(error) from None
 
     def close(self) -> None:
         """Cancel the requests that wait for an answer."""
@@ -392,7 +407,7 @@ def _passed_on(params: Wire) -> Wire:
     return passed
 
 
-def _without_server(result: Wire) -> Wire:
+def without_server(result: Wire) -> Wire:
     """A result without the server's information in `_meta`: the gateway adds its own."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or SERVER_INFO_KEY not in meta:

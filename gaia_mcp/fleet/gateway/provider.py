@@ -63,10 +63,12 @@ class GatewayProvider:
 
     Each server is connected on first use. `prefix` determines when names get the server as a prefix. `report` is called
     with every problem of a server, `show` with the output of servers on stderr; `command` names the front in the stderr
-    logs. `environment` is added to the environment of each server that is started. Requests to URLs carry the `marks`,
-    by which a gateway detects that it is a server of itself. With `max_instances` it has several clients, and each
-    server up to so many further instances for them; see `instances`. A list waits `patience_seconds` for
-    slow servers, a call `settle_seconds` for subscriptions; a failed server is not tried for `first_pause_seconds`.
+    logs. `environment` is added to the environment of each server that is started, which inherits from `environ`, by
+    default this process's own; variables of entries are expanded from it too. `use` is that of `Backend`. Requests to
+    URLs carry the `marks`, by which a gateway detects that it is a server of itself. With `max_instances` it has
+    several clients, and each server up to so many further instances for them; see `instances`. A list waits
+    `patience_seconds` for slow servers, a call `settle_seconds` for subscriptions; a failed server is not tried for
+    `first_pause_seconds`.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class GatewayProvider:
         report: Callable[[str], None] = lambda _: None,
         show: Callable[[str, bytes], None] | None = None,
         environment: Mapping[str, str] = NOTHING,
+        environ: Mapping[str, str] | None = None,
         marks: GatewayMarks | None = None,
+        use: Callable[[ServerEntry], ServerEntry] | None = None,
         command: str = "serve",
         debug: bool = False,
         max_instances: int = 0,
@@ -103,7 +107,9 @@ class GatewayProvider:
                     self._heard(session),
                     requests,
                     environment=environment,
+                    environ=environ,
                     headers={GATEWAY_HEADER: marks.header} if marks is not None else NOTHING,
+                    use=use,
                     command=command,
                     show=show,
                     debug=debug,

@@ -313,6 +313,8 @@ class ServerRequests:
 
     def _answer(self, method: str, params: Wire) -> Wire:
         self.has_kept = True
+        if method not in (ELICIT, SAMPLE, LIST_ROOTS):
+            raise UnsupportedError(method)
         try:
             question = Passed(method, params)
             while True:

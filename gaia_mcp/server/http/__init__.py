@@ -8,7 +8,7 @@ An `endpoint` serves one provider, in both eras. `stateless`: each POST has its 
 requests. `handshake`: a POST belongs to a session. The state of a session is in a store (`sessions`, `event_log`), so
 any worker can serve it; only running calls and their streams are local to a process. Tasks are in the same store, and
 a provider's changes are published through it to every worker (`sharing`). `app` combines the endpoints, `listening`
-serves it on a local socket.
+serves it on a local socket, `accepted` on connections that the caller has accepted.
 """
 
 from __future__ import annotations

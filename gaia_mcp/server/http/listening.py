@@ -15,11 +15,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from uvicorn import Config, Server
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
@@ -131,21 +132,7 @@ class HttpServer:
     ) -> None:
         limits = connections or ConnectionLimits()
         limits = limits._replace(connections=min(limits.connections, _raised_files() - _RESERVED_FILES))
-        config = Config(
-            app,
-            http=_connection_class(limits, is_pure=is_pure),
-            ws="none",
-            loop="asyncio" if is_pure else "auto",
-            lifespan="on",
-            # A hostile client could fill the log.
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            h11_max_incomplete_event_size=HEADER_BYTES,
-            timeout_keep_alive=int(limits.idle_seconds),
-        )
-        _silence()
+        config = config_of(app, limits, is_pure=is_pure, lifespan="on")
         self._listener = listener
         self._server = _Server(config, app, grace_seconds, on_ready, on_cut)
 
@@ -215,12 +202,6 @@ def _raised_files() -> int:
     except (ValueError, OSError):
         return soft
     return hard if hard != resource.RLIM_INFINITY else 1 << 20
-
-
-def _silence() -> None:
-    logger = logging.getLogger("uvicorn.error")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
 
 
 class ConnectionLimits(NamedTuple):
@@ -486,6 +467,30 @@ class HttpToolsConnection(LimitedConnection):
 
 # Keeps nothing.
 _NO_HEADERS: Any = deque(maxlen=0)
+
+
+def config_of(
+    app: ASGIApp, limits: ConnectionLimits, *, is_pure: bool = False, lifespan: Literal["on", "off"] = "off"
+) -> Config:
+    """The configuration of uvicorn for an app, with these limits of its connections."""
+    logger = logging.getLogger("uvicorn.error")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return Config(
+        app,
+        http=_connection_class(limits, is_pure=is_pure),
+        ws="none",
+        loop="asyncio" if is_pure else "auto",
+        lifespan=lifespan,
+        # A hostile client could fill the log.
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_keep_alive=int(limits.idle_seconds),
+    )
 
 
 def _connection_class(limits: ConnectionLimits, *, is_pure: bool) -> type[LimitedConnection]:

@@ -103,6 +103,19 @@ class Hosts:
         return ANY in self._origins or origin in self._origins or origin in own
 
 
+class SocketHosts(Hosts):
+    """Those of a Unix socket, which has no name: every host is allowed, and every origin but that of a page that is not
+    from this machine. A browser sends requests to such a socket only if another program forwards a port to it.
+    """
+
+    def _allows_host(self, _: str | None) -> bool:
+        return True
+
+    def _allows_origin(self, origin: str, _: str) -> bool:
+        parts = urlsplit(origin) if "://" in origin else None
+        return parts is not None and (parts.scheme not in ("http", "https") or is_loopback(parts.hostname or ""))
+
+
 class StaticToken:
     """One bearer token, which every client sends."""
 

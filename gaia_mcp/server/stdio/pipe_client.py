@@ -126,6 +126,7 @@ class StdioSession:
         threading.Thread(target=self._close, name="last messages", daemon=True).start()
         self._closed.wait()
         self._calls.wait_until_over(cleaning_seconds)
+        self._leadership.close()
 
     def give_up(self) -> None:
         """End the session during a blocked write: the client no longer reads."""
@@ -285,6 +286,7 @@ class Leadership:
         self._kept_for: object = None
         self._calls = 0
         self._is_watched = False
+        self._is_closed = False
         self._wake = threading.Event()
         self._watch = threading.Thread(target=self._depose_slow_leaders, name="watch", daemon=True)
 
@@ -301,12 +303,18 @@ class Leadership:
         with self._lock:
             self._kept_for = call
             self._calls += 1
-            if self._is_watched:
+            if self._is_watched or self._is_closed:
                 return
             self._is_watched = True
         self._wake.set()
         if not self._watch.is_alive():
             self._watch.start()
+
+    def close(self) -> None:
+        """End the watch thread: no leader is deposed from now on."""
+        with self._lock:
+            self._is_closed = True
+        self._wake.set()
 
     def step_down(self, call: object) -> None:
         """Let another thread lead at once: this call is about to wait for a message that the leader must read."""
@@ -327,7 +335,7 @@ class Leadership:
 
     def _depose_slow_leaders(self) -> None:
         seen = idle = 0
-        while True:
+        while not self._is_closed:
             time.sleep(self._tick_seconds)
             with self._lock:
                 lasts = self._kept_for is not None and self._calls == seen
@@ -335,7 +343,7 @@ class Leadership:
                 seen = self._calls
                 if lasts:
                     self._kept_for = None
-                elif idle > IDLE_TICKS:
+                elif idle > IDLE_TICKS and not self._is_closed:
                     self._is_watched = False
                     self._wake.clear()
             if lasts:

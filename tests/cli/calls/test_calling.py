@@ -243,3 +243,103 @@ def test_a_line_without_the_call_command_is_left_to_typer() -> None:
     assert call_of(["mcp", "--", "call"]) is None
     assert call_of(["mcp", "call", "--config", "call"]) is None
     assert call_of(["mcp", "list", "call"]) is None
+
+
+# Its second tool needs what the first has opened, and the third needs nothing.
+TERMINALS = """
+from gaia_mcp import MCPAgent, tool
+
+
+class Terminals(MCPAgent):
+    def __init__(self):
+        self.terminals = []
+
+    @tool
+    def open_terminal(self) -> str:
+        'Open a terminal.'
+        self.terminals.append(f"t{len(self.terminals)}")
+        return self.terminals[-1]
+
+    @tool
+    def type_text(self, terminal_id: str, text: str) -> str:
+        'Type text at a terminal.'
+        return "typed" if terminal_id in self.terminals else "no such terminal"
+
+    @tool
+    def close_terminal(self, terminal_id: str) -> str:
+        'Close a terminal.'
+        self.terminals.remove(terminal_id)
+        return "closed"
+
+    @tool
+    def help(self) -> str:
+        'Explain.'
+        return "type"
+"""
+TYPED = ("call", "terminals", "type_text", "terminal_id=t0", "text=ls")
+# The command that it advises belongs to another change, so that these lines are not rehearsed.
+LOST = (
+    "note: each call starts 'terminals' anew, without the state of earlier calls; "
+    "keep it running with: gaia mcp up terminals\n"
+)
+
+
+@pytest.fixture
+def terminals(gaia: Gaia) -> Gaia:
+    """The program, with a server that keeps terminals open while it runs."""
+    script = gaia.cwd / "terminals.py"
+    script.write_text(TERMINALS)
+    gaia.write({"terminals": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", f"{script}:Terminals"]}})
+    return gaia
+
+
+def printed(gaia: Gaia, *words: str, **variables: str) -> tuple[str, str]:
+    """What a line prints to stdout and stderr."""
+    ran = gaia.command(BIN / "gaia", "mcp", *words, env={**gaia.environ, **variables}, input=b"")
+    return ran.stdout.decode(), ran.stderr.decode()
+
+
+def test_the_second_call_without_what_the_first_has_opened_names_the_command_that_keeps_it(terminals: Gaia) -> None:
+    """Ours: the answer alone does not say why the terminal is gone. Once a day is enough."""
+    assert printed(terminals, "call", "terminals", "open_terminal") == ("t0\n", "")
+
+    assert printed(terminals, *TYPED) == ("no such terminal\n", LOST)
+    assert printed(terminals, *TYPED) == ("no such terminal\n", "")
+
+
+def test_a_lost_state_is_not_told_where_it_is_not_wanted_or_no_help(terminals: Gaia) -> None:
+    """Ours: to a program, in a build, of a tool that needs nothing, of a server that is not saved."""
+    printed(terminals, "call", "terminals", "open_terminal")
+
+    lines: list[tuple[tuple[str, ...], dict[str, str]]] = [
+        ((*TYPED, "--quiet"), {}),
+        ((*TYPED, "--json"), {}),
+        (TYPED, {"CI": "true"}),
+        (("call", "terminals", "help"), {}),
+        (("call", f"{terminals.cwd}/terminals.py:Terminals", "open_terminal"), {}),
+        (("call", f"{terminals.cwd}/terminals.py:Terminals", "open_terminal"), {}),
+    ]
+    remarks = [printed(terminals, *words, **variables)[1] for words, variables in lines]
+
+    assert remarks == [""] * len(lines)
+    assert printed(terminals, *TYPED)[1] == LOST
+
+
+def test_nothing_is_lost_of_a_server_that_is_held_open(terminals: Gaia) -> None:
+    """Ours: its state is there for the next call."""
+    printed(terminals, "up", "terminals")
+    try:
+        assert printed(terminals, "call", "terminals", "open_terminal") == ("t0\n", "")
+
+        answer, remark = printed(terminals, *TYPED)
+    finally:
+        printed(terminals, "down", "--all")
+
+    assert (answer, remark) == ("typed\n", "")
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure_of_a_call(terminals: Gaia) -> None:
+    """Ours: nothing is told then, for it could not be told once."""
+    (terminals.home / ".cache").write_text("")
+
+    assert [printed(terminals, *TYPED) for _ in range(2)] == [("no such terminal\n", "")] * 2

@@ -322,3 +322,49 @@ def test_a_server_that_ends_at_once_is_started_once(gaia: Gaia) -> None:
 def entry_words(name: str) -> list[str]:
     entry = entry_of(name)
     return [entry["command"], *entry["args"]]
+
+
+def test_the_log_of_the_keeper_is_shown(keeping: Gaia) -> None:
+    """Ours: it tells why a server was ended, or could not be started again."""
+    none = keeping("logs", "--keeper")
+    keeping.write({"x": entry_of("good-handshake")})
+    keeping("up", "x")
+    pid = keeping("ps", "--json").json["keeper"]["pid"]
+
+    shown, described = keeping("logs", "--keeper"), keeping("logs", "--keeper", "--json").json
+
+    assert (none.code, none.stdout) == (0, "")
+    assert none.stderr == "note: no log is stored: no server has been held; hold one with: gaia mcp up NAME\n"
+    assert re.fullmatch(rf"\d{{4}}-\d\d-\d\d [\d:]+ process {pid} begins\n", shown.stdout)
+    assert described == {"path": str(next(keeping.home.rglob("keeper.log"))), "text": shown.stdout}
+    assert keeping("logs", "--keeper", "--clear").stdout == "deleted the log of the keeper\n"
+    assert keeping("logs", "--keeper", "--json").json["text"] == ""
+    assert keeping("logs", "--keeper", "--clear", "--json").json["cleared"] == 0
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_the_log_of_the_keeper_is_followed(keeping: Gaia, is_json: bool) -> None:
+    """Ours: also through a clearing of the log."""
+    keeping.write({"x": entry_of("good-handshake")})
+    keeping("up", "x")
+    following = keeping.popen("logs", "--keeper", "--follow", *["--json"] * is_json)
+    assert following.stdout is not None
+    first = following.stdout.readline()
+    keeping("logs", "--keeper", "--clear")
+    keeping("down", "x")
+    second = following.stdout.readline()
+    following.send_signal(signal.SIGINT)
+
+    following.communicate(timeout=20)
+    assert following.returncode == 130
+    assert (b"begins" in first, b"ends" in second) == (True, True)
+    assert (first.startswith(b"{"), second.startswith(b"{")) == (is_json, is_json)
+
+
+def test_a_log_is_of_a_server_or_of_the_keeper(gaia: Gaia) -> None:
+    """Ours: runs are of a server, and the keeper has one log."""
+    assert gaia("logs").stderr.startswith("error: missing argument 'NAME'\n")
+    for words, problem in ((["x"], "a server is named"), (["--runs", "1"], "--runs is about a server")):
+        ran = gaia("logs", "--keeper", *words)
+        assert ran.code == 2
+        assert ran.stderr.startswith(f"error: --keeper shows the log of the keeper, and {problem}\n")

@@ -64,7 +64,10 @@ RUNS: dict[str, list[str]] = {
     "edit": ["edit demo --env A=b", "edit demo --request-timeout 5"],
     "import": ["import", "import cursor --dry-run", "import --all"],
     "export": ["export demo --to cursor --dry-run", "export demo --as cursor"],
-    "logs": ["tools noisy", "logs noisy", "logs noisy --clear"],
+    "up": ["up demo dead"],
+    "ps": ["ps", "up demo", "ps"],
+    "down": ["up demo", "down demo"],
+    "logs": ["tools noisy", "logs noisy", "logs noisy --clear", "up demo", "logs --keeper", "logs --keeper --clear"],
     "lock": [
         "add said --no-check -- {gaia} mcp serve agent.py:Agent --kwarg text=one",
         "lock said dead",
@@ -108,7 +111,7 @@ def protected() -> Iterator[World]:
 
 
 @pytest.fixture
-def known(gaia: Gaia, registry: None, protected: World) -> Gaia:
+def known(gaia: Gaia, keeping: Gaia, registry: None, protected: World) -> Gaia:
     """The program, with servers of all sorts, and a project."""
     servers = {"demo": DEMO, "full": FULL, "far": {**FAR, "disabled": True}, "broken": {"command": 7}}
     strange = {"dead": entry_of("exits-at-once"), "bad": entry_of("bad-tools"), "odd": entry_of("offers", "2025-11-25")}

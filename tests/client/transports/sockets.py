@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.transports.unix_socket import Connected, SocketTransport
+from gaia_mcp.client.transports.unix_socket import Connected, SocketChannel, SocketTransport
 from gaia_mcp.core.errors import ServerExitedError
 from gaia_mcp.core.local_sockets import connect
 from gaia_mcp.server.agent import AgentProvider
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.core.errors import MCPError
+    from tests.client.transports.talk import Heard
+
+    OpenChannel = Callable[..., tuple[SocketChannel, Heard, socket.socket]]
 
 READ_BYTES = 65536
 
@@ -33,6 +36,12 @@ def transport_of(open_socket: Callable[[Deadline], Connected], **options: Any) -
     """A transport over the sockets that `open_socket` returns."""
     how = {"masker": lambda: Masker(["hunter22"]), "stderr_tail": lambda: "no hunter22", "why_lost": exited, **options}
     return SocketTransport(open_socket, ENOUGH_SECONDS, name="calc", **how)
+
+
+def new_channel(open_socket: Callable[[Deadline], Connected], **limits: int) -> SocketChannel:
+    """A channel over the socket that `open_socket` returns, not yet started."""
+    masker, tail = (lambda: Masker(["hunter22"])), (lambda: "loading\n")
+    return SocketChannel("calc", open_socket, masker, stderr_tail=tail, why_lost=exited, **limits)
 
 
 class Listening:

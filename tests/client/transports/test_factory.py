@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +13,12 @@ from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
 from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
+from gaia_mcp.client.transports.unix_socket import SocketTransport
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
+from gaia_mcp.fleet.keeper.holding import Holding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +61,17 @@ def test_a_url_becomes_an_http_transport() -> None:
         found = (transport.name, transport.url, transport.headers, transport.way)
         assert found == ("far", "https://h/mcp", {"X": "h"}, way), kind
         assert (transport.timeout, transport.debug) == (5, True)
+
+
+def test_a_server_that_a_keeper_holds_is_reached_over_its_socket() -> None:
+    """Ours: nothing is started then."""
+    ours, theirs = socket.socketpair()
+    entry = read_entry("fs", {"command": "x"})
+    with ours, theirs:
+        transport = transport_of(entry._replace(held=Holding("fs", ours, "", str)), 5)
+
+    assert isinstance(transport, SocketTransport)
+    assert (transport.name, transport.timeout) == ("fs", 5)
 
 
 def test_the_declared_tools_of_an_entry_are_passed_to_the_transport() -> None:

@@ -240,3 +240,33 @@ def test_a_server_that_is_closed_is_not_started(backend: MakeBackend) -> None:
     with pytest.raises(NotConnectedError):
         one.ready()
     assert not one.is_open
+
+
+def test_the_entry_in_use_is_chosen_at_each_connection(backend: MakeBackend) -> None:
+    """Ours: a keeper may have begun to hold the server meanwhile, or ceased."""
+    chosen = [read_entry("one", offers(HANDSHAKE)), read_entry("one", offers(STATELESS))]
+    one, _ = backend({"url": "https://mcp.example/"}, use=lambda _: chosen.pop(0))
+
+    assert one.server is None
+    first = one.ready()
+    assert one.ready() is one.server is first
+    assert first.client.protocol_version == HANDSHAKE
+    # It has no headers to be sent.
+    one.set_header("name", "value")
+    first.client.disconnect()
+
+    assert one.ready().client.protocol_version == STATELESS
+    assert chosen == []
+
+
+def test_a_choice_that_fails_is_the_problem_of_the_server(backend: MakeBackend) -> None:
+    """Ours: as for an instance that is not held."""
+
+    def use(_: Any) -> Any:
+        raise NotConnectedError("one@a")
+
+    one, _ = backend(offers(), use=use)
+
+    with pytest.raises(NotConnectedError):
+        one.ready()
+    assert isinstance(one.problem, NotConnectedError)

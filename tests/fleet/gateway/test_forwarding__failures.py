@@ -10,6 +10,7 @@ import pytest
 
 from gaia_mcp.asking import Call
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.core.errors import ConnectError, PeerError, RemoteProtocolError
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
 from gaia_mcp.fleet.gateway.forwarding import Passing, UnreachableError
 from gaia_mcp.fleet.gateway.instances import Instances
@@ -79,3 +80,30 @@ def test_a_call_that_gets_no_instance_of_a_busy_server_fails() -> None:
 
     assert found == "busy"
     assert "server 'web' is busy" in reported[0]
+
+
+def test_unchanged_a_result_and_an_error_are_those_of_the_server() -> None:
+    """Ours: for a client that reads them as if it had the server to itself. Secrets of the server are masked."""
+
+    def answer(asked: Asked) -> Answer:
+        name = asked.message["params"]["name"]
+        if name == "refuse":
+            error = {"code": -32000, "message": "no"}
+            return as_json({"jsonrpc": "2.0", "id": asked.message["id"], "error": error})
+        if name == "break":
+            return as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": 5})
+        return result(asked, content="odd", own=1)
+
+    def unchanged(instances: Instances, name: str) -> dict[str, Any]:
+        passing = Passing(print)
+        return passing.pass_unchanged(instances, "tools/call", {"name": name, "arguments": {}}, Call())
+
+    with serving(handshake(answer)) as web, instances_of({"url": web.url}) as instances:
+        assert unchanged(instances, "t") == {"content": "odd", "own": 1}
+        with pytest.raises(PeerError, match="no"):
+            unchanged(instances, "refuse")
+        with pytest.raises(RemoteProtocolError, match="invalid"):
+            unchanged(instances, "break")
+    with instances_of({"url": "http://127.0.0.1:9/"}) as instances, pytest.raises(ConnectError) as caught:
+        unchanged(instances, "t")
+    assert caught.value is instances.shared.problem

@@ -46,6 +46,8 @@ def test_a_server_request_goes_to_another_call_if_one_has_ended() -> None:
             requests.host.answer("roots/list", {})
     with pytest.raises(DeclinedError, match="no call is open"):
         requests.host.answer("roots/list", {})
+    with requests.opened(Call(), ended), pytest.raises(UnsupportedError):
+        requests.host.answer("no/such", {})
 
 
 def test_a_question_of_a_server_is_asked_of_the_client_of_the_call() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gaia_mcp.server.http.security import Hosts, StaticToken, is_loopback
+from gaia_mcp.server.http.security import Hosts, SocketHosts, StaticToken, is_loopback
 from tests.server.http.asgi import Tools, app_of
 from tests.server.talk import DISCOVER
 
@@ -84,6 +84,18 @@ def test_every_host_and_every_origin_can_be_allowed(serve: Serve) -> None:
     server = serve(app_of(Tools(), hosts=Hosts(["*"], ["*"])))
 
     assert status(server, host="any.example", origin="https://other.example") == 200
+
+
+def test_at_a_unix_socket_only_the_pages_of_sites_are_refused(serve: Serve) -> None:
+    """Ours: its clients send any Host, and no browser reaches it, unless another program forwards a port to it."""
+    server = serve(app_of(Tools(), hosts=SocketHosts()))
+
+    for host in ("localhost", "any.example", ""):
+        assert status(server, host=host) == 200
+        assert status(server, host=host, origin="http://localhost:3000") == 200
+        assert status(server, host=host, origin="vscode-webview://x") == 200
+        for origin in ("https://any.example", "http://evil.example", "http://", "null", "x"):
+            assert status(server, host=host, origin=origin) == 403
 
 
 def test_ip_addresses_can_be_allowed(serve: Serve) -> None:

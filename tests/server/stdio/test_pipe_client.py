@@ -1083,6 +1083,23 @@ def test_the_watch_sleeps_when_there_are_no_calls() -> None:
     assert not leadership._wake.is_set()
 
 
+@pytest.mark.parametrize("sleeps", [False, True])
+def test_the_watch_ends_with_the_session(sleeps: bool) -> None:
+    """Ours: a keeper serves a session for each command, and would have a thread more after each of them."""
+    leadership = Leadership(Deposed(), tick_seconds=0.0)
+    leadership.acquire()
+    call = object()
+    leadership.keep(call)
+    leadership.is_kept(call)
+    if sleeps:
+        wait_until(lambda: not leadership._is_watched)
+    leadership.close()
+    leadership._watch.join(PATIENCE_SECONDS)
+    leadership.keep(call)
+
+    assert not leadership._watch.is_alive()
+
+
 def test_a_leader_whose_call_waits_steps_down_at_once() -> None:
     """Ours: the answer that it waits for is read by another thread; the watch would take a moment."""
     deposed = Deposed()

@@ -121,14 +121,17 @@ class Child:
         env: Mapping[str, str],
         cwd: str | None,
         inherits_all: bool = False,
+        environ: Mapping[str, str] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
     ) -> Child:
-        """The child for a configured command: without `arguments` a command line; `env` overrides inherited variables.
+        """The child for a configured command: without `arguments` a command line; `env` overrides the variables that it
+        inherits from `environ`, by default this process's own.
 
         Raises `EntryError` for an invalid command line.
         """
-        program, words = command_words(server, command, arguments)
-        environment = child_environment(env, os.environ, inherits_all=inherits_all)
+        environ = os.environ if environ is None else environ
+        program, words = command_words(server, command, arguments, environ)
+        environment = child_environment(env, environ, inherits_all=inherits_all)
         return cls(server, program, words, environment=environment, cwd=cwd, on_stderr=on_stderr)
 
     @property

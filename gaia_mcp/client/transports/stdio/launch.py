@@ -75,15 +75,16 @@ def command_words(
     """Program and arguments. Without `arguments`, `command` is a command line, expanded from `environ`, by default this
     process's own. Raises as `split_command_line` does.
     """
+    environ = os.environ if environ is None else environ
     if arguments:
         return command, list(arguments)
     try:
         # A path with a space in it is a program, not a command line.
-        if _which(program := _restored(command), os.environ.get("PATH", os.defpath)):
+        if _which(program := _restored(command), environ.get("PATH", os.defpath)):
             return program, []
     except ValueError as cause:  # A null byte, or a lone surrogate.
         raise EntryError(server, f"the command line {_shown(command)!r} cannot be run: {cause}") from cause
-    program, *words = split_command_line(server, command, os.environ if environ is None else environ)
+    program, *words = split_command_line(server, command, environ)
     return program, words
 
 
@@ -209,18 +210,25 @@ def child_environment(
 
 
 def secrets_given(
-    command: str, arguments: Sequence[str] | None, own: Mapping[str, str], *, inherits_all: bool = False
+    command: str,
+    arguments: Sequence[str] | None,
+    own: Mapping[str, str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    inherits_all: bool = False,
 ) -> list[str]:
     """The secrets passed to a server, which no error or log may contain: the values of its `own` variables, apparent
-    secrets among its arguments and inherited variables, and credentials in URLs, such as a proxy's.
+    secrets among its arguments and the variables inherited from `environ`, by default this process's own, and
+    credentials in URLs, such as a proxy's.
 
     Without `arguments` the command is a command line.
     """
     from gaia_mcp.text.redaction import in_text, in_value, looks_secret
     from gaia_mcp.text.redaction.masker import credentials_in, secrets_at, secrets_in
 
-    found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])
-    for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
+    environ = os.environ if environ is None else environ
+    found = secrets_in(own, arguments or [expanded_word(word, environ) for word in command.split()])
+    for name, value in child_environment({}, environ, inherits_all=inherits_all).items():
         if name not in INHERITED_POSIX and looks_secret(name):
             # Some variables that look like secrets by name contain a path.
             is_place = os.path.isabs(value) and os.path.exists(value)  # noqa: PTH110, PTH117

@@ -35,8 +35,9 @@ class StdioTransport(ChannelTransport):
 
     Without `args`, `command` is a command line, split into words, in which `~`, `$NAME` and `${NAME}` are expanded.
     With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
-    module `launch`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`; in the order of
-    GAIA's documents it and `debug` follow the command. `child` is the first process, if it is already being started.
+    module `launch`, or all with `inherits_all`, from `environ`, by default this process's own. `timeout` is in seconds,
+    for each `send_request`; in the order of GAIA's documents it and `debug` follow the command. `child` is the first
+    process, if it is already being started.
     Without `busy_polls` a caller that waits for a response sleeps at once; otherwise it polls for up to 0.3 ms before,
     which is faster and takes more processor time. A line of more than `max_record_bytes` ends the connection.
     """
@@ -51,6 +52,7 @@ class StdioTransport(ChannelTransport):
         *,
         cwd: str | None = None,
         inherits_all: bool = False,
+        environ: Mapping[str, str] | None = None,
         name: str = "server",
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
@@ -68,6 +70,7 @@ class StdioTransport(ChannelTransport):
         self.env = dict(env) if env else None
         self.cwd = cwd
         self.inherits_all = inherits_all
+        self._environ = os.environ if environ is None else environ
         self._on_stderr = on_stderr
         self._prepared = child
         self._busy_polls = busy_polls
@@ -120,7 +123,9 @@ class StdioTransport(ChannelTransport):
         if self._masker is None:
             from gaia_mcp.text.redaction.masker import Masker
 
-            given = secrets_given(self.command, self.args, self.env or {}, inherits_all=self.inherits_all)
+            given = secrets_given(
+                self.command, self.args, self.env or {}, self._environ, inherits_all=self.inherits_all
+            )
             self._masker = Masker(given, spared=self.name)
         return self._masker
 
@@ -130,7 +135,7 @@ class StdioTransport(ChannelTransport):
         if self.inherits_all:
             return []
         is_fetching = is_late and fetches_packages(self.command)
-        return not_passed_on(self.stderr_tail(), self.env or {}, os.environ, is_fetching=is_fetching)
+        return not_passed_on(self.stderr_tail(), self.env or {}, self._environ, is_fetching=is_fetching)
 
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None
@@ -145,6 +150,7 @@ class StdioTransport(ChannelTransport):
                 env=self.env or {},
                 cwd=self.cwd,
                 inherits_all=self.inherits_all,
+                environ=self._environ,
                 on_stderr=on_stderr,
             )
         self._channel = StdioChannel(

@@ -454,11 +454,13 @@ class InterruptedUse(Asking):
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_keyboard_interrupt_ends_a_lane_that_is_not_free(web: Web, lanes: Lanes, waits: bool) -> None:
     """Ours: nobody would end it, or use it. One that is free already is kept."""
-    work = InterruptedUse(web.url)
+    goes_on = threading.Event()
+    work = InterruptedUse(web.url, None if waits else goes_on)
     work.freed = lanes if waits else None
     with pytest.raises(KeyboardInterrupt):
         lanes.use(work)
     lanes.drop(work)
+    goes_on.set()
 
     wait_until(lambda: not lanes.running())
     wait_until(lambda: lanes._all == lanes._idle)

@@ -6,13 +6,11 @@ import os
 import resource
 import signal
 import sys
-import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.line_channel import LONG_BYTES
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.processes import VARIABLE
 from gaia_mcp.client.transports.stdio.transport import StdioChannel
@@ -73,35 +71,6 @@ def test_records_pass_in_both_directions(channel: OpenChannel) -> None:
 
     assert heard.records == [b'{"jsonrpc":"2.0","method":"ping"}'] * 2
     assert (talk.is_running(), heard.ends) == (True, [])
-
-
-def test_a_caller_reads_in_its_own_thread(channel: OpenChannel) -> None:
-    """Ours: it spares waking two threads for every response."""
-    talk, heard = channel(ECHO)
-
-    queue: SimpleQueue[str] = SimpleQueue()
-    heard.on_record = lambda: queue.put(threading.current_thread().name)
-
-    caller, outcomes = in_thread(lambda: talk.wait(queue, 1, Deadline(ENOUGH_SECONDS)))
-    wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
-    talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
-    caller.join(PATIENCE_SECONDS)
-
-    assert outcomes == [caller.name]
-
-
-def test_a_reading_caller_can_be_cancelled(channel: OpenChannel) -> None:
-    """Ours: the clock stands still here, so only the cancellation can end the wait."""
-    talk, _ = channel(ECHO)
-    deadline, queue = Deadline(10, clock=lambda: 0.0), SimpleQueue[str]()
-    deadline.on_cancel(talk.wake)
-    thread, outcomes = in_thread(lambda: talk.wait(queue, 1, deadline))
-    wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
-
-    deadline.cancel()
-    thread.join(PATIENCE_SECONDS)
-
-    assert outcomes == [None]
 
 
 def test_a_channel_that_was_never_started_may_be_woken_and_closed() -> None:
@@ -219,32 +188,6 @@ def test_sending_on_a_closed_channel_raises_not_connected(channel: OpenChannel) 
     talk.close(1)
 
 
-def test_a_blocked_write_is_reported_as_a_server_that_does_not_read(channel: OpenChannel) -> None:
-    """Ours: a message of which nothing is out can be sent again; after a part of one nothing can be understood."""
-    talk, heard = channel("import time; time.sleep(60)")
-
-    with pytest.raises(DeadlineError, match="does not read its input"):
-        talk.send(LONG, Deadline(0), "tools/list")
-
-    (ended,) = heard.ends
-    assert isinstance(ended, DeadlineError)
-    assert ended.stage == "tools/list (it does not read its input)"
-
-
-def test_an_unwritten_message_does_not_end_the_channel(channel: OpenChannel) -> None:
-    """Ours: the server may yet read on."""
-    talk, heard = channel("import time; time.sleep(60)")
-
-    def fill() -> None:
-        while True:
-            talk.send(PING, Deadline(0), "ping")  # So short that a pipe takes all of it or nothing.
-
-    with pytest.raises(DeadlineError, match="ping"):
-        fill()
-
-    assert (heard.ends, talk.is_running()) == ([], True)
-
-
 class Interrupted(Child):
     """Ctrl-C is pressed while a message is being written."""
 
@@ -288,46 +231,6 @@ def test_a_read_interrupted_by_ctrl_c_ends_the_channel(channel: OpenChannel) -> 
         assert "because reading from it was interrupted" in error.message
 
 
-@pytest.mark.parametrize(
-    ("program", "problem"),
-    [("print('Content-Length: 10')", "Content-Length"), ("import sys; sys.stdout.write('{\"a')", None)],
-)
-def test_lsp_framing_and_an_incomplete_line_are_not_delivered(
-    channel: OpenChannel, program: str, problem: str | None
-) -> None:
-    """Ours: language servers frame their messages otherwise, and an end may cut the last line."""
-    _, heard = channel(f"{program}; sys = __import__('sys'); sys.stdout.flush(); sys.exit(0)")
-    wait_until(lambda: heard.ends)
-
-    assert heard.records == []
-    assert isinstance(heard.ends[0], RemoteProtocolError if problem else ServerExitedError)
-    assert problem is None or problem in heard.ends[0].message
-
-
-def test_other_lines_that_are_not_json_are_delivered(channel: OpenChannel) -> None:
-    """Ours: the conversation quotes them in an error."""
-    _, heard = channel("print('Connecting ...'); print('no [configuration]', end='')")
-    wait_until(lambda: heard.ends)
-
-    assert heard.records == [b"Connecting ...", b"no [configuration]"]
-    assert isinstance(heard.ends[0], ServerExitedError)
-
-
-@pytest.mark.parametrize(
-    ("line", "is_message"), [(b'{"a": "%s"}', True), (b'{"a": "%s"', False), (b'{"a": "\xff%s"}', False)]
-)
-def test_a_long_record_is_delivered_as_a_message_if_it_is_valid(
-    channel: OpenChannel, line: bytes, is_message: bool
-) -> None:
-    """Ours: it is parsed at once, so that it is not in memory twice; an invalid one is reported by the conversation."""
-    text = b"x" * LONG_BYTES
-    _, heard = channel(f"import sys; sys.stdout.buffer.write({line!r} % (b'x' * {LONG_BYTES}) + b'\\n')")
-    wait_until(lambda: heard.ends)
-
-    assert heard.messages == ([{"a": text.decode()}] if is_message else [])
-    assert heard.records == ([] if is_message else [line % text])
-
-
 def test_closing_ends_the_reading_thread(channel: OpenChannel) -> None:
     """Ours: a process without our mark may hold the output of its server open for ever."""
     daemon = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
@@ -346,14 +249,6 @@ def test_closing_ends_the_reading_thread(channel: OpenChannel) -> None:
         assert not talk._reader.is_alive()
     finally:
         os.kill(int(heard.records[0]), signal.SIGKILL)
-
-
-def test_a_last_line_without_a_newline_is_delivered(channel: OpenChannel) -> None:
-    """Ours: some servers do not end it."""
-    _, heard = channel("import sys; sys.stdout.write('{\"a\": 1}')")
-    wait_until(lambda: heard.ends)
-
-    assert heard.records == [b'{"a": 1}']
 
 
 def test_a_line_that_is_too_long_ends_the_channel(channel: OpenChannel) -> None:
