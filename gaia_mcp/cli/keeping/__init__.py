@@ -1,5 +1,5 @@
 """How a command uses the keeper: which server of it an entry is, what it says when it is of another version, and how it
-is started.
+is started. A `call` loads it also where no server is held, so it loads little.
 """
 
 from __future__ import annotations
@@ -8,10 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.config.served import Served
 from gaia_mcp.core.errors import ConfigFileError, ConnectError, DeadlineError
 from gaia_mcp.fleet.keeper import SWITCH, Address, is_switched_off, socket_path
-from gaia_mcp.fleet.keeper.client import address_in
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen
@@ -37,6 +35,7 @@ LOG_FILE = "keeper.log"
 def entry_at(address: Address) -> ServerEntry:
     """The entry at an address, read as by the command that has sent the address. Raises `MCPError` as that would."""
     from gaia_mcp.cli.entries.targets import command_entry, find_entry
+    from gaia_mcp.config.served import Served
     from gaia_mcp.config.store import ConfigStore
 
     config = Path(address.config) if address.config is not None else None
@@ -63,6 +62,8 @@ def address_of(entry: ServerEntry, config: Path | None) -> Address | None:
     """The address of the server of an entry, in this process; otherwise as `address_in`. None also in a working folder
     that has been removed.
     """
+    from gaia_mcp.fleet.keeper.client import address_in
+
     try:
         folder = os.getcwd()  # noqa: PTH109
     except OSError:

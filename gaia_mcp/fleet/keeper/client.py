@@ -12,7 +12,6 @@ from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.core.errors import NotConnectedError
 from gaia_mcp.fleet.keeper import Address
-from gaia_mcp.fleet.keeper.requests import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +38,7 @@ def held_client(
     """
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.fleet.keeper.requests import Keeper
 
     entry = ConfigStore.locate(config).entry(name)
     address = address_in(entry._replace(instance=instance), config, str(Path.cwd()), os.environ)
