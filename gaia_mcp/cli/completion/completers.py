@@ -57,12 +57,15 @@ def held_servers(ctx: CompletionContext) -> list[Candidate]:
 
 
 def servers(ctx: CompletionContext) -> list[Candidate]:
-    """The configured servers, and other targets: after two dashes programs and their files, elsewhere agents and
-    programs if the word begins like a path.
+    """The configured servers, after an `@` their instances that are held, and other targets: after two dashes programs
+    and their files, elsewhere agents and programs if the word begins like a path.
     """
+    found = server_names(ctx)
     if ctx.is_command:
-        return [*server_names(ctx), *file_names(ctx.word)]
-    return [*server_names(ctx), *(_paths(ctx.word) if ctx.word.startswith((".", "/", "~")) else ())]
+        return [*found, *file_names(ctx.word)]
+    if "@" in ctx.word:
+        found += [one for one in held_servers(ctx) if one.value.partition("@")[0] in ctx.servers]
+    return [*found, *(_paths(ctx.word) if ctx.word.startswith((".", "/", "~")) else ())]
 
 
 def only_server(ctx: CompletionContext) -> list[Candidate]:

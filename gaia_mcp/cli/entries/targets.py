@@ -138,12 +138,18 @@ def command_entry(words: Sequence[str]) -> TypedEntry:
 
 
 def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
-    """The two parts of `SERVER.TOOL` for one of `servers` or a built-in agent; None for any other word."""
+    """The two parts of `SERVER.TOOL` for one of `servers`, an instance of one, or a built-in agent; None for any other
+    word.
+    """
     if word in servers or "." not in word:
         return None
     from gaia_mcp.agents import built_in
 
-    return split_tool_name(word, servers) or split_tool_name(word, built_in())
+    if (found := split_tool_name(word, servers) or split_tool_name(word, built_in())) is not None:
+        return found
+    name, _, rest = word.partition("@")
+    instance, _, tool = rest.partition(".")
+    return (f"{name}@{instance}", tool) if name in servers and instance and tool else None
 
 
 def served_code(word: str) -> Served | None:

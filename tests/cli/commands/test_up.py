@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,13 @@ def test_an_instance_has_a_state_of_its_own(held: Gaia) -> None:
     assert held("call", "mem@demo", "greet", "name=Ada").stdout == "Hello, Ada!\n"
     assert held("tools", "mem@two", "--json").json["servers"][0]["name"] == "mem@two"
     assert names_held(held) == ["mem", "mem@demo", "mem@two"]
+    assert held("call", "mem@two.keep", "label=three").stdout == "x\n"
+    lines = [json.dumps({"tool": "keep", "arguments": {"label": label}}) for label in ("four", "five")]
+    batch = held("call", "mem@two", "--batch", "-", stdin="\n".join(lines))
+    kept = [json.loads(line)["result"]["content"][0]["text"] for line in batch.stdout.splitlines()]
+    assert kept == ["three", "four"]
+    completed = held.command(BIN / "gaia", "complete", "zsh", "--", "mcp", "call", "mem@t", text=True)
+    assert completed.stdout.strip() == "mem@two"
 
 
 def test_an_instance_that_is_not_held_is_an_error_with_the_line_to_type(held: Gaia) -> None:
