@@ -28,17 +28,20 @@ def down(invocation: Invocation, names: Names = None, every: AllOption = False) 
 
     Example: gaia mcp down playwright
     """
-    from gaia_mcp.cli.keeping.holding import keeper_of_user, name_held
+    from gaia_mcp.cli.keeping.holding import keeper_of_user, place_of
     from gaia_mcp.cli.status import UsageError
 
     screen = invocation.screen
     if every == bool(names):
         hint = f"name one, or end all with: {screen.line.to_type('down', more='--all')}"
         raise UsageError("--all ends all servers, and some are named" if every else "no server is named", hint=hint)
-    # By the name that the keeper has for each, as it is typed.
-    typed = {name_held(name): name for name in names or ()}
+    # By the name that the keeper has for each: as it is typed, and the file or the folder that it is of.
+    typed, places = {}, {}
+    for word in names or ():
+        name, places[name] = place_of(word, invocation.config)
+        typed[name] = word
     keeper = keeper_of_user()
-    ended = keeper.release(None if every else list(typed)) if keeper is not None else []
+    ended = keeper.release(None if every else list(typed), places) if keeper is not None else []
     if screen.as_json:
         screen.print_json({"ended": ended})
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.invocation import Invocation
@@ -24,6 +26,7 @@ def ps(invocation: Invocation) -> None:
     """
     from gaia_mcp.cli.keeping.holding import keeper_of_user
     from gaia_mcp.cli.screen import columns
+    from gaia_mcp.core.paths import shown
 
     screen = invocation.screen
     keeper = keeper_of_user()
@@ -33,6 +36,13 @@ def ps(invocation: Invocation) -> None:
         screen.print_json(described)
         return
     rows = [_cells(server) for server in described["servers"]]
+    names = Counter(name for name, *_ in rows)
+    for row, server in zip(rows, described["servers"], strict=True):
+        if names[row[0]] > 1 and "folder" in server:
+            # They differ by their file or folder, or by the variables of the shell that has held them.
+            row.append(f"from {shown(Path(server['source'] or server['folder']))}")
+        elif len(names) < len(rows):
+            row.append("")
     for line in columns(rows, spare=(MEMORY, PROCESS)):
         screen.print_line(line)
     if not rows:

@@ -16,6 +16,7 @@ from gaia_mcp.fleet.keeper.requests import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
@@ -32,16 +33,21 @@ def keeper_of_user() -> Keeper | None:
     return Keeper.of_user() if is_supported() else None
 
 
-def name_held(word: str) -> str:
-    """The name that the keeper has for the server that is typed as `word`: the path of an agent is absolute there."""
-    from gaia_mcp.cli.entries.targets import typed_entry
+def place_of(word: str, config: Path | None) -> tuple[str, str]:
+    """The name that the keeper has for the server that is typed as `word`, where the path of an agent is absolute; and
+    the file that it is saved in, or the working folder, empty if unknown.
+    """
+    from gaia_mcp.cli.entries.targets import find_entry
+    from gaia_mcp.config.store import ConfigStore
 
     try:
-        entry = typed_entry(word)
-        address = address_of(entry, None) if entry is not None else None
+        entry = find_entry(ConfigStore.locate(config), word)
     except MCPError:
-        return word
-    return address.shown if address is not None else word
+        return word, ""
+    address = address_of(entry, config)
+    if address is None:
+        return word, ""
+    return address.shown, str(entry.source) if entry.source is not None else address.folder
 
 
 def hold_servers(screen: Screen, entries: Sequence[ServerEntry], deadline: Deadline | None) -> list[Outcome]:

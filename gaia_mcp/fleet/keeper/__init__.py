@@ -38,7 +38,7 @@ SWITCH = "GAIA_MCP_KEEPER"
 #   use        continue as an MCP connection to the server; `error` if it is not held
 #   hold       hold the server, with `keepAlive` for so many seconds without a call
 #   list       the keeper and the servers that it holds
-#   release    end the servers called `names`, or all
+#   release    end the servers called `names`, or all; `places` has the file or the folder that each name is of
 #   stderr     the end of what the server wrote to stderr after `written` bytes
 #   complete   the values of an argument, with the parameters of MCP's `completion/complete` as `completion`
 #   end        end, if no call is running

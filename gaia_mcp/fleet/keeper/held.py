@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.config.command import Command, references_in
+from gaia_mcp.config.served import Served
 from gaia_mcp.core.errors import ConnectionLostError, MCPError, NotConnectedError, PeerError, outcome_unknown
 from gaia_mcp.fleet.gateway.forwarding import without_server
 from gaia_mcp.fleet.gateway.naming import Prefix
@@ -100,11 +101,7 @@ class HeldServer:
         self._at_end: list[Callable[[], object]] = []
         # What it writes to stderr.
         self.written = Written()
-        if isinstance(entry.target, Command) and not (entry.target.cwd or "").startswith(("~", "$")):
-            # The working folder of the command that holds it; the keeper's own is the root.
-            folder = os.path.join(address.folder, entry.target.cwd or "")  # noqa: PTH118
-            entry = entry._replace(target=entry.target._replace(cwd=folder or None))
-        self.provider = HeldProvider(entry._replace(is_shared=True), address, report, self)
+        self.provider = HeldProvider(_in_folder(entry, address.folder)._replace(is_shared=True), address, report, self)
 
     @property
     def backend(self) -> Backend:
@@ -174,11 +171,6 @@ class HeldServer:
             self.errors += failed
             self._used_at = self._clock()
 
-    def restart(self) -> None:
-        """Start it again if it has ended. Raises `MCPError`."""
-        if not self.is_ready:
-            self.backend.ready()
-
     def call_at_end(self, function: Callable[[], object]) -> None:
         """Call `function` once it has been stopped; at once if it has been already."""
         with self._lock:
@@ -207,6 +199,17 @@ class HeldServer:
         for shut in self._clients.values():
             with suppress(OSError):
                 shut(how)
+
+
+def _in_folder(entry: ServerEntry, folder: str) -> ServerEntry:
+    """The entry of a server that runs where the command that holds it does: the keeper's own folder is the root."""
+    target = entry.target
+    if isinstance(target, Command) and target.cwd is not None and not target.cwd.startswith(("~", "$")):
+        return entry._replace(target=target._replace(cwd=os.path.join(folder, target.cwd)))  # noqa: PTH118
+    # That of an agent is relative to the folder of its file.
+    if isinstance(target, (Command, Served)) and target.cwd is None and folder:
+        return entry._replace(target=target._replace(cwd=folder))
+    return entry
 
 
 class Written:

@@ -271,6 +271,9 @@ class Keeper:
                     return
                 place, received = found
                 connection.settimeout(None)
+            else:
+                # For another program it is read as often as for a command: the entry, its approval and its filter.
+                self._renewed(place, place.server.address, self._find(place.server.address))
             with self._lock:
                 # From now on it does not keep the process from ending.
                 self._asking.discard(connection)
@@ -284,7 +287,6 @@ class Keeper:
 
     def _serve_client(self, connection: socket.socket, received: bytes, place: _Place, *, is_own: bool) -> None:
         server = place.server
-        server.restart()
         if not is_own and is_request(connection.recv(1, socket.MSG_PEEK)):
             self._http.serve(connection, server)
             return
@@ -384,10 +386,10 @@ class Keeper:
         if method == LIST:
             return _responded(number, self.described())
         if method == RELEASE:
-            names = params.get("names")
-            if not isinstance(names, list | None):
+            names, places = params.get("names"), params.get("places", {})
+            if not (isinstance(names, list | None) and isinstance(places, dict)):
                 raise ValueError("the names are invalid")
-            return _responded(number, {"released": self._release(names)})
+            return _responded(number, {"released": self._release(names, places)})
         if (facts := self._facts())["running"]:
             return _failed(number, IS_BUSY, "a call is running", facts)
         self.end()
@@ -516,11 +518,19 @@ class Keeper:
                 self._listen_for(place)
             return remark
 
-    def _release(self, names: Any) -> list[str]:
-        """End the servers called so, by name and instance; all of them without `names`."""
+    def _release(self, names: Any, places: Wire) -> list[str]:
+        """End the servers called so, by name and instance; all without `names`. Of several with one name those of
+        its file or folder in `places` are ended, if there are any.
+        """
         with self._lock:
-            ended = [place for place in self._servers.values() if names is None or place.shown in names]
-            ended.sort(key=lambda place: place.shown)
+            held = sorted(self._servers.values(), key=lambda place: place.shown)
+            is_near = {place: place.server.key.place == places.get(place.shown) for place in held}
+            near = {place.shown for place in held if is_near[place]}
+            ended = [
+                place
+                for place in held
+                if names is None or (place.shown in names and (is_near[place] or place.shown not in near))
+            ]
             for place in ended:
                 del self._servers[place.server.key]
         close_all([place.end for place in ended], "close")

@@ -9,11 +9,12 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp._version import __version__
+from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.core.errors import ConnectError, ConnectionLostError, DeadlineError, MCPError
 from gaia_mcp.core.local_sockets import check_folder, connect
@@ -147,9 +148,12 @@ class Keeper:
         """The keeper and its servers; None if it does not run."""
         return self._result(LIST, {}, Deadline(ANSWER_SECONDS))
 
-    def release(self, names: Sequence[str] | None) -> list[str]:
-        """End the servers of these names, or all; returns those that were held."""
-        result = self._result(RELEASE, {"names": names}, Deadline(DEFAULT_TIMEOUT_SECONDS))
+    def release(self, names: Sequence[str] | None, places: Mapping[str, str] = NOTHING) -> list[str]:
+        """End the servers of these names, or all; returns those that were held. Of several with one name, those of its
+        file or folder in `places` are ended, if there are any.
+        """
+        params = {"names": names, "places": dict(places)}
+        result = self._result(RELEASE, params, Deadline(DEFAULT_TIMEOUT_SECONDS))
         return list(result["released"]) if result is not None else []
 
     def stderr_tail(self, address: Address, written: int = 0) -> str:

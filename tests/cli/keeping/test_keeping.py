@@ -128,6 +128,12 @@ def test_projects_have_servers_of_their_own(keeping: Gaia) -> None:
         keeping.cwd = folder
         assert kept(keeping, "x") == folder.name
         assert keeping("call", "keep", "label=x", "--", *words).stdout == f"{folder.name}\n"
+    listed = keeping("ps").stdout
+    assert all(f"from {folder / 'mcp_servers.json'}" in listed for folder in folders)
+    keeping("down", "mem")
+    assert kept(keeping, "y") == ""
+    keeping.cwd = folders[0]
+    assert kept(keeping, "y") == "x"
 
 
 def test_a_changed_entry_starts_its_server_again_and_no_other(keeping: Gaia) -> None:

@@ -174,22 +174,25 @@ def test_a_server_that_has_ended_is_started_again_for_a_client(make: MakeHeld) -
     """Ours: one that comes to its own socket; as often as it ends."""
     held = make({"command": sys.executable, "args": ["-c", ANSWERS % TOOLS]})
     assert (held.revision, held.is_ready) == (None, False)
-    held.restart()
+    held.backend.ready()
     first = held.pid
-    held.restart()
+    held.backend.ready()
 
     assert (held.pid, held.is_ready) == (first, True)
 
 
 def test_it_runs_in_the_folder_of_the_command_that_holds_it(make: MakeHeld) -> None:
     """Ours: the folder of its entry begins there, unless that begins elsewhere."""
+    agent = read_entry("calc", {"agent": "demo"})
+    held_agent = HeldServer(Key.of(Address(), agent), Address("calc", folder="/usr"), agent, None, print)
+    assert held_agent.provider._entry.target.cwd == "/usr"
     program = "import os; print(os.getcwd()); raise SystemExit(1)"
     folders = []
     for folder, raw in (("/usr", {}), ("/usr", {"cwd": "bin"}), ("/usr", {"cwd": "/"}), ("", {"cwd": "~"})):
         entry = read_entry("calc", {"command": sys.executable, "args": ["-c", program], **raw})
         held = HeldServer(Key.of(Address(), entry), Address("calc", folder=folder), entry, None, print)
         with pytest.raises(ServerExitedError) as caught:
-            held.restart()
+            held.backend.ready()
         folders.append(caught.value.message.rpartition(" ")[2].strip("'\""))
 
     assert folders[:3] == ["/usr", str(Path("/usr/bin")), "/"]

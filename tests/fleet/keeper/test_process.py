@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import (
     CallCutError,
     CallLostError,
@@ -383,6 +384,32 @@ def test_any_client_is_served_at_the_socket_of_a_server(running: Running) -> Non
         connection.sendall(encoded_line(INITIALIZE))
 
         assert response_on(connection)["result"]["serverInfo"]["name"] == "remembers.py"
+
+
+def test_the_entry_is_read_for_another_program_too(running: Running) -> None:
+    """Ours: a server whose file is not approved any more serves no one, and a changed one is started again."""
+    first = running.hold("calc", REMEMBERS)["pid"]
+    running.add("calc", {**REMEMBERS, "env": {"A": "1"}})
+    with running.connect("calc.sock") as connection:
+        connection.sendall(encoded_line(INITIALIZE))
+        response_on(connection)
+        assert running.facts()["calc"]["pid"] != first
+    del running.entries["calc"]
+    with running.connect("calc.sock") as connection:
+        assert is_closed(connection)
+    assert "no server 'calc' in servers.json" in running.reports
+
+
+def test_of_several_with_one_name_that_of_the_nearest_file_is_ended(running: Running) -> None:
+    """Ours: another project may have a server of the same name."""
+    running.add("calc", REMEMBERS)
+    for value in ("1", "2"):
+        running.entries["calc"] = read_entry("calc", REMEMBERS, Path(f"/{value}.json"))
+        running.hold("calc")
+
+    assert running.keeper.release(["calc"], {"calc": "/2.json"}) == ["calc"]
+    assert running.facts()["calc"]["source"] == "/1.json"
+    assert running.keeper.release(["calc"], {"calc": "/2.json"}) == ["calc"]
 
 
 def test_a_target_has_a_socket_of_a_short_name(start: Callable[..., Running]) -> None:
