@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.keeping import HOLD_SECONDS, address_of, entry_at, is_supported
 from gaia_mcp.cli.keeping import hold as hold_server
-from gaia_mcp.core.errors import ConnectError, EntryError, MCPError
+from gaia_mcp.core.errors import ConnectError, DeadlineError, EntryError, MCPError
 from gaia_mcp.fleet.keeper.requests import Keeper
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def hold_servers(screen: Screen, entries: Sequence[ServerEntry], deadline: Deadl
             outcomes[number] = facts, None
         except MCPError as error:
             outcomes[number] = {}, error
+            if isinstance(error, DeadlineError) and address is not None:
+                # Nothing is held that was not reported.
+                keeper.release([address.shown], only_starting=True)
         starting.pop(number, None)
 
     threads = [
@@ -91,7 +94,7 @@ def hold_servers(screen: Screen, entries: Sequence[ServerEntry], deadline: Deadl
     except BaseException:
         # A signal, such as that of Ctrl-C: what is being started is not wanted any more.
         if names := list(starting.values()):
-            keeper.release(names)
+            keeper.release(names, only_starting=True)
         raise
     return outcomes
 

@@ -389,7 +389,8 @@ class Keeper:
             names, places = params.get("names"), params.get("places", {})
             if not (isinstance(names, list | None) and isinstance(places, dict)):
                 raise ValueError("the names are invalid")
-            return _responded(number, {"released": self._release(names, places)})
+            released = self._release(names, places, only_starting=params.get("onlyStarting") is True)
+            return _responded(number, {"released": released})
         if (facts := self._facts())["running"]:
             return _failed(number, IS_BUSY, "a call is running", facts)
         self.end()
@@ -518,9 +519,9 @@ class Keeper:
                 self._listen_for(place)
             return remark
 
-    def _release(self, names: Any, places: Wire) -> list[str]:
+    def _release(self, names: Any, places: Wire, *, only_starting: bool) -> list[str]:
         """End the servers called so, by name and instance; all without `names`. Of several with one name those of
-        its file or folder in `places` are ended, if there are any.
+        its file or folder in `places` are ended, if there are any; with `only_starting` none that has been started.
         """
         with self._lock:
             held = sorted(self._servers.values(), key=lambda place: place.shown)
@@ -529,7 +530,8 @@ class Keeper:
             ended = [
                 place
                 for place in held
-                if names is None or (place.shown in names and (is_near[place] or place.shown not in near))
+                if (names is None or (place.shown in names and (is_near[place] or place.shown not in near)))
+                and not (only_starting and place.was_started)
             ]
             for place in ended:
                 del self._servers[place.server.key]

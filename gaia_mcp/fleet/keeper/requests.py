@@ -148,11 +148,13 @@ class Keeper:
         """The keeper and its servers; None if it does not run."""
         return self._result(LIST, {}, Deadline(ANSWER_SECONDS))
 
-    def release(self, names: Sequence[str] | None, places: Mapping[str, str] = NOTHING) -> list[str]:
+    def release(
+        self, names: Sequence[str] | None, places: Mapping[str, str] = NOTHING, *, only_starting: bool = False
+    ) -> list[str]:
         """End the servers of these names, or all; returns those that were held. Of several with one name, those of its
-        file or folder in `places` are ended, if there are any.
+        file or folder in `places` are ended, if there are any; with `only_starting` those that have not started yet.
         """
-        params = {"names": names, "places": dict(places)}
+        params = {"names": names, "places": dict(places), "onlyStarting": only_starting}
         result = self._result(RELEASE, params, Deadline(DEFAULT_TIMEOUT_SECONDS))
         return list(result["released"]) if result is not None else []
 
