@@ -41,6 +41,8 @@ class Answering:
         self._declines = declines
         self._roots = roots
         self._sampler = sampler
+        # The answers to one server, in place of those for all.
+        self._answers_of: dict[str, Answers] = {}
         # Held to answer: a server may send several questions at once, and the person is asked one after another.
         self._answering = threading.Lock()
 
@@ -66,16 +68,24 @@ class Answering:
         from gaia_mcp.fleet.session import Answerers
 
         sample = self._sampler.answering(server) if self._sampler is not None else None
-        declines = self._declines or not (attended or self._answers.are_given)
 
         def elicit(params: dict[str, Any]) -> dict[str, Any]:
             with self._answering:
                 # Imported late: most tools never elicit.
                 from gaia_mcp.cli.calls.elicitation import answered
 
-                return answered(server, params, waiting, self._answers, declines=declines, attended=attended)
+                answers = self._answers_of.get(server, self._answers)
+                declines = self._declines or not (attended or answers.are_given)
+                return answered(server, params, waiting, answers, declines=declines, attended=attended)
 
         return Answerers(elicit, self._roots, sample)
+
+    def answer_with(self, server: str, answers: Answers) -> None:
+        """Answer a server with these, in place of those for all; with those for all if they are none."""
+        if answers.are_given:
+            self._answers_of[server] = answers
+        else:
+            self._answers_of.pop(server, None)
 
     def __enter__(self) -> Self:
         return self

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
-OK, WARN, FAIL = "ok", "warn", "FAIL"
+OK, WARN, FAIL, SKIP = "ok", "warn", "FAIL", "skip"
 # The name of the check that calls a tool.
 CALL = "call"
-_COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
+_COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red", SKIP: ""}
 # The only characters that remain invalid at this point: the noncharacters U+FFFE and U+FFFF.
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 # GitHub names the file in this variable, and displays what each step of a build appends to it.
@@ -44,18 +44,22 @@ CELL_CHARS = 300
 
 @dataclass
 class Check:
-    """One check: `outcome` is "ok", "warn" or "FAIL"."""
+    """One check: `outcome` is "ok", "warn", "FAIL" or "skip". That of a case has its `request`, a command line, and
+    the `differences` between what was expected and seen, as lines.
+    """
 
     name: str
     outcome: str
     seconds: float
     detail: str
     error: MCPError | None = None
+    request: str = ""
+    differences: Sequence[str] = ()
 
     @property
     def is_call(self) -> bool:
         """Whether a tool was called; with several calls, each check is named `call TOOL`."""
-        return self.name.partition(" ")[0] == CALL
+        return bool(self.request) or self.name.partition(" ")[0] == CALL
 
 
 @dataclass
@@ -102,7 +106,7 @@ class Report:
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
         # A failure reported by a tool may be caused by the arguments.
-        by_hand = f"try it by hand: {line.to_type('call', self.server, more='TOOL')}"
+        by_hand = f"try it by hand: {first.request or line.to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.is_call else "report it to its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
@@ -122,6 +126,9 @@ class Report:
                 "seconds": round(check.seconds, 4),
                 "detail": check.detail,
             }
+            if check.request:
+                row["request"] = check.request
+                row["differences"] = list(check.differences)
             if check.error is not None:
                 row["error"] = screen.error_object(check.error)
             shown.append(row)
@@ -163,6 +170,8 @@ def print_check(screen: Screen, item: Check) -> None:
     # terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")
+    if item.outcome == FAIL and item.request:
+        below = [item.request, *item.differences]
     for more in below:
         screen.print_line(f"        {more}")
 
@@ -179,7 +188,7 @@ def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
             tests=str(len(report.checks) + len(report.skipped)),
             failures=str(len(report.failures)),
             errors="0",
-            skipped=str(len(report.skipped)),
+            skipped=str(len(report.skipped) + sum(check.outcome == SKIP for check in report.checks)),
             time=f"{seconds:.3f}",
         )
         for check in report.checks:
@@ -189,8 +198,11 @@ def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
             if check in report.failures:
                 failure = ElementTree.SubElement(case, "failure", message=check.detail)
                 failure.text = "\n".join(_explained(line, check))
-            elif check.detail:
-                ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {check.detail}"
+            elif check.outcome == SKIP:
+                ElementTree.SubElement(case, "skipped", message=check.detail)
+            elif check.detail or check.request:
+                shown = [*([check.request] if check.request else []), f"{check.outcome}: {check.detail}"]
+                ElementTree.SubElement(case, "system-out").text = "\n".join(shown)
         for name in report.skipped:
             case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
             ElementTree.SubElement(case, "skipped", message=f"skipped, since {report.failures[0].name!r} failed")
@@ -210,10 +222,14 @@ def _xml_text(text: str) -> str:
 
 
 def _explained(line: CommandLine, check: Check) -> list[str]:
-    """The lines below a failure: the changes of locked tools, and the hint."""
+    """The lines below a failure: the request of a case and its differences, the changes of locked tools, the hint."""
     if check.error is None:
-        return [check.detail]
-    return [*as_lines(check.error.facts.get("changes", ())), hint_for(line, check.error)]
+        return [*([check.request] if check.request else []), *(check.differences or [check.detail])]
+    return [
+        *([check.request] if check.request else []),
+        *as_lines(check.error.facts.get("changes", ())),
+        hint_for(line, check.error),
+    ]
 
 
 def write_junit(line: CommandLine, path: Path, reports: list[Report]) -> MCPError | None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
+    from gaia_mcp.cli.checks.cases import CaseFile
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -77,15 +79,20 @@ class CallWanted(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The requested checks: calls, the locked tools. `known` holds the tools of all servers, by name."""
+    """The requested checks: calls, the locked tools, the cases of a file. `known` holds the tools of all servers, by
+    name.
+    """
 
     calls: Sequence[CallWanted]
     locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
+    cases: CaseFile | None = None
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
-        return [*ALWAYS_CHECKED, *(["contract"] if self.locked_tools is not None else []), *self.named_calls()]
+        contract = ["contract"] if self.locked_tools is not None else []
+        cases = [case.name for case in self.cases.cases] if self.cases is not None else []
+        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases]
 
     def named_calls(self) -> dict[str, CallWanted]:
         """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
@@ -103,11 +110,14 @@ class Wanted(NamedTuple):
 class _Checker:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, screen: Screen, session: Session, report: Report, deadline: Deadline | None) -> None:
+    def __init__(
+        self, screen: Screen, session: Session, report: Report, deadline: Deadline | None, answering: Answering
+    ) -> None:
         self._screen = screen
         self.session = session
         self.report = report
         self.deadline = deadline
+        self._answering = answering
 
     def run(self, wanted: Wanted) -> None:
         """Do all checks until a failure makes the remaining ones pointless; those are reported as skipped."""
@@ -141,6 +151,13 @@ class _Checker:
             # One that has ended the server is the last.
             if not self._try(name, partial(self._call, call, tools)) and self._is_in_trouble():
                 break
+        if wanted.cases is not None and is_as_locked and not self._is_in_trouble():
+            from gaia_mcp.cli.checks.case_runs import CaseRunner
+
+            answer_with = partial(self._answering.answer_with, self.session.entry.name)
+            CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ).run(
+                self.report, self.deadline
+            )
 
     def end(self) -> None:
         """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""
@@ -314,7 +331,7 @@ def check_all(
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
     def check(session: Session) -> None:
-        checker = _Checker(screen, session, reports[session.entry.name], deadline)
+        checker = _Checker(screen, session, reports[session.entry.name], deadline, answering)
         checker.run(wanted)
         session.settle()
         checker.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import check_tools, check_words
-from gaia_mcp.cli.completion.file_names import object_files
+from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, LockFileOption
@@ -50,6 +51,16 @@ ArgsOption = Annotated[
     ),
 ]
 LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools match the lock file.")]
+SpecOption = Annotated[
+    str | None,
+    typer.Option(
+        "--spec", metavar="FILE", help="Run the cases in this file: YAML, JSON or TOML.", show_default=False,
+        autocompletion=files,
+    ),
+]  # fmt: skip
+SpecSchemaOption = Annotated[
+    bool, typer.Option("--spec-schema", help="Print the JSON Schema of such a file, and test nothing.")
+]
 JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
@@ -87,6 +98,8 @@ def check(
     args: ArgsOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
+    spec: SpecOption = None,
+    spec_schema: SpecSchemaOption = False,
     junit: JUnitOption = None,
     *,
     context: typer.Context,
@@ -95,7 +108,8 @@ def check(
 
     Checks start, negotiation, answer, tools and their schemas, prompts, resources and shutdown, and fails if one of
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
-    something. With --locked, fails if the tools do not match the lock file.
+    something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
+    with what is expected of the answer; `init --spec NAME` writes one.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table.
@@ -103,6 +117,11 @@ def check(
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
     screen = invocation.screen
+    if spec_schema:
+        from gaia_mcp.cli.checks.cases import SCHEMA
+
+        screen.print_json(SCHEMA)
+        return
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.report import (
@@ -124,7 +143,12 @@ def check(
     calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args, deadline)
     if not names and not typed.after and not every:
         raise UsageError("no server given", hint=f"name one, or {screen.line.again('test all of them', '--all')}")
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store))
+    cases = None
+    if spec is not None:
+        from gaia_mcp.cli.checks.cases import read_cases
+
+        cases = read_cases(screen.line, spec, os.environ)
+    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases)
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
     remark_on_retries(screen, entries)

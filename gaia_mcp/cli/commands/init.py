@@ -1,4 +1,4 @@
-"""`gaia mcp init`: write an agent or a handler with one tool, which runs without changes."""
+"""`gaia mcp init`: write an agent or a handler with one tool, which runs without changes; or the checks of a server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.completion.file_names import files
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import AGENT_FILE
-from gaia_mcp.cli.options import JSON
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.names import HANDLER_SUFFIX, handler_name
 
@@ -22,15 +23,24 @@ FileArgument = Annotated[
     Path | None,
     typer.Argument(
         metavar="[FILE]",
-        help="The Python file. Default: agent.py, or example_handler.py.",
+        help="The file. Default: agent.py, example_handler.py or checks.yaml.",
         autocompletion=files,
         show_default=False,
     ),
 ]
 HandlerOption = Annotated[bool, typer.Option("--handler", help="Write a handler instead of an agent.")]
+SpecOption = Annotated[
+    str | None,
+    typer.Option(
+        "--spec", metavar="NAME", help="Write checks of this server instead, for test-client --spec.",
+        show_default=False, autocompletion=servers,
+    ),
+]  # fmt: skip
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
 
-COMMON = (JSON,)
+# The default name of a file of checks.
+CHECKS_FILE = "checks.yaml"
+COMMON = (CONFIG, JSON, TIMEOUT)
 _AGENT = '''"""An agent: its methods with @tool are tools of an MCP server.
 
 The source of the module gaia_mcp.agents.demo shows what else it may offer: prompts, resources, questions.
@@ -91,20 +101,28 @@ class {name}(MCPHandler):
 
 
 def init(
-    invocation: Invocation, file: FileArgument = None, handler: HandlerOption = False, force: ForceOption = False
+    invocation: Invocation,
+    file: FileArgument = None,
+    handler: HandlerOption = False,
+    spec: SpecOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Write a Python file with an agent or a handler that has one tool.
 
     It runs as it is, and prints what to type next. Nothing is replaced without --force. An agent's tools are its
-    methods; a handler lists its tools and connects to what they need, with settings from its entry.
+    methods; a handler lists its tools and connects to what they need, with settings from its entry. With --spec, writes
+    a file of checks from what a server offers; nothing of it is called.
 
     Example: gaia mcp init notes.py
     """
     screen = invocation.screen
-    from gaia_mcp.core.errors import ConfigFileError
     from gaia_mcp.core.paths import shown
-    from gaia_mcp.storage.output_files import put_file, put_new_file
 
+    if spec is not None:
+        if handler:
+            raise UsageError("--handler and --spec cannot be used together", hint="leave out one of the two")
+        _write_checks(invocation, file or Path(CHECKS_FILE), spec, force=force)
+        return
     template = HANDLER if handler else AGENT
     kind = ("--handler",) if handler else ()
     path = file or Path(template.file)
@@ -114,16 +132,7 @@ def init(
         hint = f"name a Python file: {screen.line.to_type('init', *kind, str(path.with_suffix('.py')))}"
         raise UsageError(f"{path.name!r} is not the name of a Python file", hint=hint)
     path = template.path(path)
-    try:
-        (put_file if force else put_new_file)(path, template.content(path))
-    except FileExistsError as cause:
-        hint = f"choose another name, or replace it: {screen.line.to_type('init', *kind, str(path), more='--force')}"
-        raise ConfigFileError(path, "exists already", hint=hint) from cause
-    except FileNotFoundError as cause:
-        hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
-        raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
-    except OSError as cause:
-        raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="choose another place") from cause
+    _write(path, template.content(path), screen.line.to_type("init", *kind, str(path), more="--force"), force=force)
     target = shlex.quote(str(path) if path.is_absolute() else f"./{path}")
     following = [
         screen.line.to_type("call", more=f"{target} greet name=Ada"),
@@ -131,6 +140,52 @@ def init(
     ]
     lines = [f"wrote {shown(path)}; call its tool, and save it under a name:", *(f"  {line}" for line in following)]
     screen.done("\n".join(lines), path=str(path.absolute()), next=following)
+
+
+def _write_checks(invocation: Invocation, path: Path, name: str, *, force: bool) -> None:
+    from gaia_mcp.cli.checks.case_writing import first_cases
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.core.paths import shown
+    from gaia_mcp.fleet.session import connected
+
+    screen, line = invocation.screen, invocation.screen.line
+    if path.suffix not in (".yaml", ".yml"):
+        hint = f"name a YAML file: {line.to_type('init', '--spec', name, str(path.with_suffix('.yaml')))}"
+        raise UsageError(f"{path.name!r} is not the name of a YAML file", hint=hint)
+    again = line.to_type("init", "--spec", name, str(path), more="--force")
+    if not force and os.path.lexists(path):
+        raise _exists(path, again)
+    entry = invocation.only_server([name])
+    run = line.to_type("test-client", name, "--spec", str(path))
+    with (
+        SessionView(screen, f"starting {entry.name}") as view,
+        connected(entry, view, deadline=invocation.deadline()) as session,
+    ):
+        content = first_cases(session, run, line.to_type("test-client", "--spec-schema"))
+    _write(path, content, again, force=force)
+    screen.done(f"wrote {shown(path)}; run it with:\n  {run}", path=str(path.absolute()), next=[run])
+
+
+def _exists(path: Path, again: str) -> Exception:
+    from gaia_mcp.core.errors import ConfigFileError
+
+    return ConfigFileError(path, "exists already", hint=f"choose another name, or replace it: {again}")
+
+
+def _write(path: Path, content: bytes, again: str, *, force: bool) -> None:
+    """Write the file; `again` is the command line that replaces one. Raises `ConfigFileError`."""
+    from gaia_mcp.core.errors import ConfigFileError
+    from gaia_mcp.storage.output_files import put_file, put_new_file
+
+    try:
+        (put_file if force else put_new_file)(path, content)
+    except FileExistsError as cause:
+        raise _exists(path, again) from cause
+    except FileNotFoundError as cause:
+        hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
+    except OSError as cause:
+        raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="choose another place") from cause
 
 
 class Template(NamedTuple):

@@ -39,7 +39,8 @@ def test_servers_end_with_a_keeper_that_is_killed(hand: Gaia, is_warm: bool) -> 
     hand("up", "hand")
     described = hand("ps", "--json").json
     calling = hand.popen("call", "hand", "slow", "seconds:=60", env={**hand.environ, "GAIA_HOME": home})
-    wait_until(lambda: hand("ps", "--json").json["keeper"]["running"])
+    # A call, not the list before it.
+    wait_until(lambda: hand("ps", "--json").json["servers"][0]["calls"])
 
     os.kill(described["keeper"]["pid"], 9)
 
@@ -61,7 +62,8 @@ def test_a_keeper_that_is_terminated_ends_its_calls_and_leaves_no_file(hand: Gai
     sockets, described = sockets_of(hand), hand("ps", "--json").json
     home = f"{hand.home}/.gaia" + "/" * (not is_warm)
     calling = hand.popen("call", "hand", "slow", "seconds:=60", env={**hand.environ, "GAIA_HOME": home})
-    wait_until(lambda: hand("ps", "--json").json["keeper"]["running"])
+    # A call, not the list before it.
+    wait_until(lambda: hand("ps", "--json").json["servers"][0]["calls"])
 
     os.kill(described["keeper"]["pid"], 15)
 

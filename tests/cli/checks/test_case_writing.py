@@ -1,0 +1,58 @@
+"""`gaia mcp init --spec`: the first file of cases for a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.cli.checks.test_case_runs import outcomes
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_the_first_file_is_written_from_what_a_server_offers(demo: Gaia) -> None:
+    """Issue: it can be run as it is. A tool that may change something is not called."""
+    written = demo("init", "--spec", "demo")
+    ran = demo("test-client", "demo", "--spec", "checks.yaml", "--json")
+
+    assert (written.code, written.stdout) == (
+        0,
+        "wrote checks.yaml; run it with:\n  gaia mcp test-client demo --spec checks.yaml\n",
+    )
+    assert ran.code == 0
+    assert {name: outcome for name, outcome in outcomes(ran).items() if outcome == "ok"} == dict.fromkeys(
+        ("picture", "sound", "attach", "demo://about", "demo://logo", "demo://notes"), "ok"
+    )
+    details = {check["name"]: check["detail"] for check in ran.json["servers"][0]["checks"]}
+    # "add" may be a verb of writing, whatever the server declares.
+    assert details["note"] == details["add"] == "it may change something: remove this line to call it"
+    assert details["greet"] == details["introduce"] == "its arguments are to be filled in"
+
+
+def test_a_file_is_written_for_a_server_without_tools(gaia: Gaia) -> None:
+    """Ours: the file is valid, so that it can be run once there are tools."""
+    gaia.write({"none": entry_of("declares-nothing")})
+    assert gaia("init", "--spec", "none", "n.yml").code == 0
+
+    ran = gaia("test-client", "none", "--spec", "n.yml", "--json")
+
+    assert outcomes(ran) == {"NAME": "skip"}
+
+
+def test_a_file_that_is_there_is_not_replaced(demo: Gaia) -> None:
+    """Ours: only with `--force`; and what cannot be written is an error before the server is started."""
+    (demo.cwd / "c.yaml").write_text("mine")
+    there = demo("init", "--spec", "demo", "c.yaml")
+    ended = demo("init", "--spec", "demo", "c.json")
+    both = demo("init", "--spec", "demo", "--handler")
+    nowhere = demo("init", "--spec", "demo", "no/c.yaml")
+
+    assert (there.code, ended.code, both.code, nowhere.code) == (3, 2, 2, 3)
+    assert there.stderr == (
+        "error: c.yaml: exists already\n"
+        "hint: choose another name, or replace it: gaia mcp init --spec demo c.yaml --force\n"
+    )
+    assert (demo.cwd / "c.yaml").read_text() == "mine"
+    assert demo("init", "--spec", "demo", "c.yaml", "--force").code == 0
+    assert "checks:" in (demo.cwd / "c.yaml").read_text()
