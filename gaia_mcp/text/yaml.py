@@ -445,7 +445,11 @@ def _without_values(problem: str) -> str:
 
 def offset_of(text: str, path: tuple[str | int, ...]) -> int:
     """The position of the value at a path of a document, or of the deepest existing value along the path."""
-    node = composed(text)
+    return offset_in(composed(text), path)
+
+
+def offset_in(node: Any, path: tuple[str | int, ...]) -> int:
+    """As `offset_of`, in a document that has been `composed`."""
     for step in path:
         if node.id == "mapping":
             inner = next((value for key, value in node.value if key.value == step), None)

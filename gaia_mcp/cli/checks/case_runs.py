@@ -13,9 +13,10 @@ from gaia_mcp.checking import structure_problem
 from gaia_mcp.cli.calls import Answers
 from gaia_mcp.cli.checks.cases import Case, CaseFile, VariableError, as_text, substituted
 from gaia_mcp.cli.checks.expectations import Answer, Difference, differences
-from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, Check, Report
+from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.text import one_line
+from gaia_mcp.text.redaction.masker import Masker
 from gaia_mcp.toolspec.arguments import Assignment
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _COMMANDS = {"tool": "call", "prompt": "prompt", "resource": "read"}
 
 class CaseRunner:
     """Runs the cases of `file` with a server; `answer_with` sets the answers to its questions. The variables have the
-    values of `environ`, which are never shown.
+    values of `environ`, which are never shown. A case that fails is run again up to `retries` times.
     """
 
     def __init__(
@@ -42,14 +43,16 @@ class CaseRunner:
         file: CaseFile,
         answer_with: Callable[[Answers], object],
         environ: Mapping[str, str],
+        retries: int = 0,
     ) -> None:
         self._line = line
         self._session = session
         self._file = file
         self._answer_with = answer_with
+        self._retries = retries
         self._known: dict[str, Any] = {**environ, **file.variables}
-        # What a request shows: a variable of the environment as it is written.
-        self._shown: dict[str, Any] = {**{name: f"${{{name}}}" for name in file.environ}, **file.variables}
+        self._shown = dict(file.shown)
+        self._masker = Masker([value for value in file.environ.values() if len(value) >= MIN_HIDDEN_CHARS])
 
     def run(self, report: Report, deadline: Deadline | None) -> None:
         """Run all cases, and add a check for each. Those that are left at the deadline are skipped."""
@@ -60,10 +63,21 @@ class CaseRunner:
             elif case.skip or (reason and case.section == "checks"):
                 report.add(Check(case.name, SKIP, 0.0, case.skip or reason))
             else:
-                check = self._check(case)
+                check = self._retried(case, deadline)
                 report.add(check)
                 if check.outcome == FAIL and case.section == "setup":
                     reason = f"{case.name!r} of the setup has failed"
+
+    def _retried(self, case: Case, deadline: Deadline | None) -> Check:
+        first = check = self._check(case)
+        for attempt in range(2, self._retries + 2):
+            if check.outcome != FAIL or (deadline is not None and deadline.expired):
+                break
+            check = self._check(case)
+            if check.outcome == OK:
+                check.outcome = WARN
+                check.detail = f"flaky: it has passed in attempt {attempt}; the first one: {first.detail}"
+        return check
 
     def _check(self, case: Case) -> Check:
         seconds, check = 0.0, None
@@ -73,6 +87,7 @@ class CaseRunner:
             if check.outcome == FAIL:
                 run = f"run {number} of {case.repeat}: " if case.repeat > 1 else ""
                 check.detail = run + check.detail
+                check.place = self._file.place(case)
                 break
         assert check is not None  # noqa: S101 (it is run at least once)
         check.seconds = seconds
@@ -95,8 +110,8 @@ class CaseRunner:
         expects_error = "code" in expect or expect.get("exitCode", 0) != 0
         if answer.error is not None and not expects_error:
             error = answer.error
-            detail = self._hidden(self._session.masker().text(error.message))
-            return Check(case.name, FAIL, answer.seconds, one_line(detail, 500), error, request=request)
+            error.message = self._hidden(error.message)
+            return Check(case.name, FAIL, answer.seconds, one_line(error.message, 500), error, request=request)
         found = list(differences(expect, answer))
         if mismatch:
             found.append(Difference(mismatch, ()))
@@ -104,11 +119,11 @@ class CaseRunner:
             found.append(Difference(f"answers: {unused}", ()))
         found += self._save(case, answer) if not found else ()
         if not found:
-            said = one_line(self._hidden(self._session.masker().text(answer.text)), SAID_CHARS)
+            said = one_line(self._hidden(answer.text), SAID_CHARS)
             return Check(case.name, OK, answer.seconds, said, request=request)
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         lines = [line for each in found for line in (*([each.words] if len(found) > 1 else []), *each.lines)]
-        hidden = [self._hidden(self._session.masker().text(text)) for text in (found[0].words + more, *lines)]
+        hidden = [self._hidden(text) for text in (found[0].words + more, *lines)]
         return Check(case.name, FAIL, answer.seconds, one_line(hidden[0], 500), request=request, differences=hidden[1:])
 
     def _answer(self, case: Case, target: str, arguments: dict[str, Any]) -> tuple[Answer, str]:
@@ -137,26 +152,24 @@ class CaseRunner:
         missing = []
         for name, pointer in case.save.items():
             try:
-                self._known[name] = self._shown[name] = answer.at(pointer)
+                self._known[name] = answer.at(pointer)
+                self._shown[name] = self._masker.value(self._session.masker().value(self._known[name]))
             except LookupError:
                 missing.append(Difference(f"save: there is no {pointer} in the result", ()))
         return missing
 
     def _request(self, case: Case) -> str:
         """The command line that repeats the case."""
-        shown = {**self._shown, **{name: f"${{{name}}}" for name in self._known if name not in self._shown}}
-        arguments: dict[str, Any] = substituted(case.arguments, shown)
+        arguments: dict[str, Any] = substituted(case.arguments, self._shown)
         words = [
             f"{key}={held}" if isinstance(held, str) else f"{key}:={as_text(held)}" for key, held in arguments.items()
         ]
-        server, target = self._session.entry.name, str(substituted(case.target, shown))
-        return self._session.masker().text(self._line.to_type(_COMMANDS[case.kind], server, target, *words))
+        server, target = self._session.entry.name, str(substituted(case.target, self._shown))
+        typed = self._line.to_type(_COMMANDS[case.kind], server, target, *words)
+        return self._hidden(typed)
 
     def _hidden(self, text: str) -> str:
-        for name, value in self._file.environ.items():
-            if len(value) >= MIN_HIDDEN_CHARS:
-                text = text.replace(value, f"${{{name}}}")
-        return text
+        return self._masker.text(self._session.masker().text(text))
 
 
 def _answers(given: Mapping[str, Any] | None) -> Answers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,10 +101,13 @@ _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:
 
 
 class Case(NamedTuple):
-    """A call, and what is expected. `kind` is one of `KINDS`, `section` one of `SECTIONS`."""
+    """A call, and what is expected: the case `number`, from 0, of a section, one of `SECTIONS`. `kind` is one of
+    `KINDS`.
+    """
 
     name: str
     section: str
+    number: int
     kind: str
     target: str
     arguments: dict[str, Any]
@@ -114,11 +118,19 @@ class Case(NamedTuple):
 
 
 class CaseFile(NamedTuple):
-    """The cases in their order, the values of the variables, and the variables of the environment that it names."""
+    """The cases in their order, the values of the variables, and the variables of the environment that it names.
+    `shown` are the values that may be printed: with `${NAME}` for what a variable of the environment contains.
+    """
 
+    document: Document
     cases: Sequence[Case]
     variables: dict[str, Any]
     environ: dict[str, str]
+    shown: dict[str, Any]
+
+    def place(self, case: Case) -> tuple[Path, int]:
+        """The file, and the number of the line of a case; 0 if it is unknown."""
+        return self.document.path, self.document.line_of((case.section, case.number))
 
 
 class VariableError(ValueError):
@@ -139,29 +151,31 @@ def read_cases(line: CommandLine, typed: str, environ: Mapping[str, str]) -> Cas
         raise UsageError(f"{typed!r} cannot be read: {problem.strerror}", hint=how_to_begin) from None
     except UnicodeDecodeError:
         raise UsageError(f"{typed!r} is not UTF-8 text", hint=how_to_begin) from None
-    document = _Document(path, text, f"see the format with: {line.to_type('test-client', more='--spec-schema')}")
+    document = Document(path, text, f"see the format with: {line.to_type('test-client', more='--spec-schema')}")
     found = _found(document)
     environment = {name: environ[name] for name in _references(document.value) if name in environ}
+    placeholders = {name: f"${{{name}}}" for name in environ}
+    raw = document.value.get("variables", {})
     try:
-        variables = _resolved(document.value.get("variables", {}), environ)
+        variables, shown_variables = _resolved(raw, environ), _resolved(raw, placeholders)
     except VariableError as problem:
         raise document.error(("variables", problem.name), str(problem)) from None
     known = {*environ, *variables}
-    for number, case in found:
-        _check_expectations(document, (case.section, number), case)
+    for case in found:
+        _check_expectations(document, (case.section, case.number), case)
         for name in () if case.skip else _references([case.target, case.arguments, case.expect], required=True):
             if name not in known:
                 unset = f"${{{name}}} is set by no variable, and saved by no case before"
-                raise document.error((case.section, number), unset, did_you_mean(name, known))
+                raise document.error((case.section, case.number), unset, did_you_mean(name, known))
         known.update(case.save)
-    return CaseFile([case for _, case in found], variables, environment)
+    return CaseFile(document, found, variables, environment, {**placeholders, **shown_variables})
 
 
-class _Document:
+class Document:
     """The value of a file, of which `error` names the line, with `hint` unless there is a better one."""
 
     def __init__(self, path: Path, text: str, hint: str) -> None:
-        self._path = path
+        self.path = path
         self._hint = hint
         self._text = text
         try:
@@ -171,11 +185,11 @@ class _Document:
             raise self._error_at(placed.line, placed.problem, "") from None
 
     def _parsed(self) -> Any:
-        if self._path.suffix == ".toml":
+        if self.path.suffix == ".toml":
             from gaia_mcp.text import toml
 
             return toml.parse(self._text)
-        if self._path.suffix == ".json":
+        if self.path.suffix == ".json":
             from gaia_mcp.text import jsonc
 
             return jsonc.parse(self._text)
@@ -185,30 +199,38 @@ class _Document:
 
     def error(self, path: tuple[str | int, ...], problem: str, hint: str = "") -> UsageError:
         """The error for the value at a path."""
-        return self._error_at(self._line_of(path), problem, hint)
+        return self._error_at(self.line_of(path), problem, hint)
 
     def _error_at(self, line: int, problem: str, hint: str) -> UsageError:
-        where = f"{shown(self._path)}:{line}" if line else shown(self._path)
+        where = f"{shown(self.path)}:{line}" if line else shown(self.path)
         return UsageError(f"{where}: {problem}", hint=hint or self._hint)
 
-    def _line_of(self, path: tuple[str | int, ...]) -> int:
-        """The number of the line, from 1; 0 if it is unknown."""
-        if self._path.suffix == ".toml":
+    def line_of(self, path: tuple[str | int, ...]) -> int:
+        """The number of the line of the value at a path, from 1; 0 if it is unknown."""
+        if self.path.suffix == ".toml":
             section, number = [*path, 0, 0][:2]
             lines = [line.replace(" ", "") for line in self._text.splitlines()]
             starts = [at for at, line in enumerate(lines, 1) if line.startswith((f"[{section}]", f"[[{section}]]"))]
             return starts[number] if isinstance(number, int) and number < len(starts) else 0
-        from gaia_mcp.text.yaml import offset_of
+        from gaia_mcp.text.yaml import offset_in
+
+        if not path:
+            return 1
+        return self._text.count("\n", 0, offset_in(self._nodes, path)) + 1 if self._nodes is not None else 0
+
+    @cached_property
+    def _nodes(self) -> Any:
+        """The document with the positions of its values, None for JSON that is no YAML."""
+        from gaia_mcp.text.yaml import composed
 
         try:
-            # JSON is YAML.
-            return self._text.count("\n", 0, offset_of(self._text, path)) + 1 if path else 1
-        except (TextProblemError, AttributeError):
-            return 0
+            return composed(self._text)
+        except TextProblemError:
+            return None
 
 
-def _found(document: _Document) -> list[tuple[int, Case]]:
-    """The cases, each with its number in its section. Raises `UsageError`."""
+def _found(document: Document) -> list[Case]:
+    """The cases. Raises `UsageError`."""
     value = document.value
     for path, problem in _problems(value, ()):
         raise document.error(path, problem)
@@ -231,19 +253,17 @@ def _found(document: _Document) -> list[tuple[int, Case]]:
             if is_limited and section == "checks" and not each.get("only"):
                 skip = skip or "another case has 'only'"
             found.append(
-                (
+                Case(
+                    name if names[name] == 1 else f"{name} ({names[name]})",
+                    section,
                     number,
-                    Case(
-                        name if names[name] == 1 else f"{name} ({names[name]})",
-                        section,
-                        kind,
-                        each[kind],
-                        each.get("arguments", {}),
-                        each.get("expect", {}),
-                        each.get("save", {}),
-                        skip,
-                        each.get("repeat", 1),
-                    ),
+                    kind,
+                    each[kind],
+                    each.get("arguments", {}),
+                    each.get("expect", {}),
+                    each.get("save", {}),
+                    skip,
+                    each.get("repeat", 1),
                 )
             )
     return found
@@ -267,7 +287,7 @@ def _problems(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[s
         yield path, f"{str(value)!r} is no value of JSON: quote it"
 
 
-def _invalid(document: _Document, error: ValidationError) -> UsageError:
+def _invalid(document: Document, error: ValidationError) -> UsageError:
     path = _path_of(error.where)
     hint = ""
     if error.keyword == "additionalProperties":
@@ -284,16 +304,18 @@ def _path_of(where: str) -> tuple[str | int, ...]:
     return tuple(int(number) if number else name for number, name in found)
 
 
-def _check_expectations(document: _Document, path: tuple[str | int, ...], case: Case) -> None:
-    """Raises `UsageError` for a regular expression or a schema that cannot be used."""
-    for pattern in texts(case.expect.get("matches", ())):
+def _check_expectations(document: Document, path: tuple[str | int, ...], case: Case) -> None:
+    """Raises `UsageError` for a regular expression or a schema that cannot be used, unless it is not known yet, and for
+    arguments that a prompt or a resource cannot have.
+    """
+    for pattern in () if any(_references(case.expect.get("matches"))) else texts(case.expect.get("matches", [])):
         try:
             re.compile(pattern)
         except re.error as problem:
             raise document.error(
                 (*path, "expect", "matches"), f"{pattern!r} is no regular expression: {problem}"
             ) from None
-    if "schema" in case.expect:
+    if "schema" in case.expect and not any(_references(case.expect["schema"])):
         try:
             schema_of(validation.as_text(case.expect["schema"])).compile()
         except SchemaError as problem:
@@ -305,8 +327,8 @@ def _check_expectations(document: _Document, path: tuple[str | int, ...], case: 
 
 
 def texts(value: Any) -> Sequence[str]:
-    """A text, or a list of texts, as a list."""
-    return [value] if isinstance(value, str) else value
+    """A text, or a list of texts, as a list; another value, of a variable, as its text."""
+    return [as_text(each) for each in (value if isinstance(value, list) else [value])]
 
 
 def _references(value: Any, *, required: bool = False) -> Iterator[str]:

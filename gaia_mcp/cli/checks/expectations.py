@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gaia_mcp.checking import validation_errors
-from gaia_mcp.cli.checks.cases import texts
+from gaia_mcp.cli.checks.cases import as_text, texts
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import MCPError, PeerError
 from gaia_mcp.text import cut, cut_middle
@@ -101,14 +101,18 @@ def differences(expect: Mapping[str, Any], answer: Answer) -> Iterator[Differenc
             yield _unlike("code", expect["code"], seen)
     if "exitCode" in expect and answer.exit_code != expect["exitCode"]:
         yield _unlike("exitCode", expect["exitCode"], answer.exit_code)
-    if "text" in expect and answer.text != expect["text"]:
-        yield Difference("text: it is another one", list(_diff(expect["text"], answer.text)))
-    for text in texts(expect.get("contains", ())):
+    # A variable may have made a number of it.
+    if "text" in expect and answer.text != (text := as_text(expect["text"])):
+        yield Difference("text: it is another one", list(_diff(text, answer.text)))
+    for text in texts(expect.get("contains", [])):
         if text not in answer.text:
             yield _missing("contains", text, answer.text)
-    for pattern in texts(expect.get("matches", ())):
-        if re.search(pattern, answer.text) is None:
-            yield _missing("matches", pattern, answer.text)
+    for pattern in texts(expect.get("matches", [])):
+        try:
+            if re.search(pattern, answer.text) is None:
+                yield _missing("matches", pattern, answer.text)
+        except re.error as problem:
+            yield Difference(f"matches: {_short(pattern)} is no regular expression: {problem}", ())
     if "structured" in expect and not expects_error:
         seen = answer.result.get("structuredContent", _NOTHING)
         found = list(_parts("", expect["structured"], seen))

@@ -1,27 +1,20 @@
 """The report on a server: a line for each check, and their result as an error, an exit code and JSON.
 
-Several reports become a summary line, a table for GitHub's page of a build, or JUnit XML, which most build servers
-read.
+Several reports become a summary line; what build servers read of them is in `build_reports`.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from xml.etree import ElementTree
 
-from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.screen import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
-from gaia_mcp.storage.output_files import append_to_file, put_file
-from gaia_mcp.text import clean, encodable, escape, one_line
 from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
@@ -34,18 +27,13 @@ OK, WARN, FAIL, SKIP = "ok", "warn", "FAIL", "skip"
 # The name of the check that calls a tool.
 CALL = "call"
 _COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red", SKIP: ""}
-# The only characters that remain invalid at this point: the noncharacters U+FFFE and U+FFFF.
-_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-# GitHub names the file in this variable, and displays what each step of a build appends to it.
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-# A cell of the table must stay readable; the log of the build has the whole failure.
-CELL_CHARS = 300
 
 
 @dataclass
 class Check:
     """One check: `outcome` is "ok", "warn", "FAIL" or "skip". That of a case has its `request`, a command line, and
-    the `differences` between what was expected and seen, as lines.
+    the `differences` between what was expected and seen, as lines; if it has failed, its `place`, a file and the number
+    of a line, which is 0 if it is unknown.
     """
 
     name: str
@@ -55,6 +43,7 @@ class Check:
     error: MCPError | None = None
     request: str = ""
     differences: Sequence[str] = ()
+    place: tuple[Path, int] | None = None
 
     @property
     def is_call(self) -> bool:
@@ -176,116 +165,9 @@ def print_check(screen: Screen, item: Check) -> None:
         screen.print_line(f"        {more}")
 
 
-def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
-    """A `testsuites` document: a suite for each server, a case for each check, times in seconds."""
-    root = ElementTree.Element("testsuites", name="gaia mcp test-client")
-    for report in reports:
-        seconds = sum(check.seconds for check in report.checks)
-        suite = ElementTree.SubElement(
-            root,
-            "testsuite",
-            name=report.server,
-            tests=str(len(report.checks) + len(report.skipped)),
-            failures=str(len(report.failures)),
-            errors="0",
-            skipped=str(len(report.skipped) + sum(check.outcome == SKIP for check in report.checks)),
-            time=f"{seconds:.3f}",
-        )
-        for check in report.checks:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=f"mcp.{report.server}", name=check.name, time=f"{check.seconds:.3f}"
-            )
-            if check in report.failures:
-                failure = ElementTree.SubElement(case, "failure", message=check.detail)
-                failure.text = "\n".join(_explained(line, check))
-            elif check.outcome == SKIP:
-                ElementTree.SubElement(case, "skipped", message=check.detail)
-            elif check.detail or check.request:
-                shown = [*([check.request] if check.request else []), f"{check.outcome}: {check.detail}"]
-                ElementTree.SubElement(case, "system-out").text = "\n".join(shown)
-        for name in report.skipped:
-            case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
-            ElementTree.SubElement(case, "skipped", message=f"skipped, since {report.failures[0].name!r} failed")
-        if report.stderr_tail:
-            ElementTree.SubElement(suite, "system-err").text = report.stderr_tail
-    for element in root.iter():
-        element.text = _xml_text(element.text or "") or None
-        element.attrib = {name: _xml_text(value) for name, value in element.attrib.items()}
-    ElementTree.indent(root)
-    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return document + b"\n"
-
-
-def _xml_text(text: str) -> str:
-    """`text` with characters escaped that XML cannot represent, not even as a character reference."""
-    return re.sub(_NOT_XML, lambda found: escape(found[0]), encodable(clean(text)))
-
-
-def _explained(line: CommandLine, check: Check) -> list[str]:
-    """The lines below a failure: the request of a case and its differences, the changes of locked tools, the hint."""
-    if check.error is None:
-        return [*([check.request] if check.request else []), *(check.differences or [check.detail])]
-    return [
-        *([check.request] if check.request else []),
-        *as_lines(check.error.facts.get("changes", ())),
-        hint_for(line, check.error),
-    ]
-
-
-def write_junit(line: CommandLine, path: Path, reports: list[Report]) -> MCPError | None:
-    """Write the reports to a file. Returns an error about the file rather than raising it, because the checks must
-    still be printed.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        put_file(path, junit_xml(line, reports))
-    except OSError as problem:
-        hint = "choose another file with --junit FILE"
-        return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
-    return None
-
-
 def summary_line(reports: Sequence[Report], seconds: float) -> str:
     """The number of servers that passed, the seconds that it took, and the number of warnings."""
     passed = sum(not report.failures for report in reports)
     warnings = sum(len(report.warnings) for report in reports)
     noted = f", {counted(warnings, 'warning')}" if warnings else ""
     return f"{passed} of {counted(len(reports), 'server')} passed, {seconds:.1f} s{noted}"
-
-
-def append_step_summary(
-    screen: Screen, reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ
-) -> None:
-    """Append the reports to GitHub's step summary, if there is one. A failure is only a remark, because the checks
-    count.
-    """
-    name = environ.get(STEP_SUMMARY)
-    if not name:
-        return
-    try:
-        append_to_file(Path(name), as_markdown(reports, seconds).encode("utf-8", "backslashreplace"))
-    except OSError as problem:
-        screen.remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
-
-
-def as_markdown(reports: Sequence[Report], seconds: float) -> str:
-    """A table with a row for each server, under the summary line."""
-    rows = [
-        "| server | result | seconds | what failed, and warnings |",
-        "| --- | --- | ---: | --- |",
-        *(_row(report) for report in reports),
-    ]
-    return f"### gaia mcp test-client: {summary_line(reports, seconds)}\n\n" + "\n".join(rows) + "\n\n"
-
-
-def _row(report: Report) -> str:
-    result = "failed" if report.failures else "passed"
-    noted = [f"{check.name}: {check.detail}" for check in (*report.failures, *report.warnings)]
-    took = sum(check.seconds for check in report.checks)
-    cells = (report.server, result, f"{took:.1f}", "; ".join(noted))
-    return f"| {' | '.join(map(_cell, cells))} |"
-
-
-def _cell(text: str) -> str:
-    """`text` as the content of a cell, escaped so that a server's text cannot become markup."""
-    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", one_line(text, CELL_CHARS))

@@ -79,14 +79,15 @@ class CallWanted(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The requested checks: calls, the locked tools, the cases of a file. `known` holds the tools of all servers, by
-    name.
+    """The requested checks: calls, the locked tools, the cases of a file, each of which may fail `retries` times before
+    it has failed. `known` holds the tools of all servers, by name.
     """
 
     calls: Sequence[CallWanted]
     locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
     cases: CaseFile | None = None
+    retries: int = 0
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
@@ -155,9 +156,8 @@ class _Checker:
             from gaia_mcp.cli.checks.case_runs import CaseRunner
 
             answer_with = partial(self._answering.answer_with, self.session.entry.name)
-            CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ).run(
-                self.report, self.deadline
-            )
+            runner = CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ, wanted.retries)
+            runner.run(self.report, self.deadline)
 
     def end(self) -> None:
         """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""

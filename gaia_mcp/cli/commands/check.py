@@ -64,6 +64,24 @@ SpecSchemaOption = Annotated[
 JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
+CodeQualityOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--code-quality", metavar="FILE", help="Write the failures for GitLab's code quality.", show_default=False
+    ),
+]
+TapOption = Annotated[bool, typer.Option("--tap", help="Print the checks in the Test Anything Protocol.")]
+RetriesOption = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        metavar="N",
+        min=0,
+        max=100,
+        help="Run a case that fails again, up to N times. Default: 0.",
+        show_default=False,
+    ),
+]
 
 # The key in the context for the number of `--call` before each of the words.
 _CALLS_BEFORE = "gaia_mcp.calls_before"
@@ -100,7 +118,10 @@ def check(
     lock_file: LockFileOption = None,
     spec: SpecOption = None,
     spec_schema: SpecSchemaOption = False,
+    retries: RetriesOption = 0,
     junit: JUnitOption = None,
+    code_quality: CodeQualityOption = None,
+    as_tap: TapOption = False,
     *,
     context: typer.Context,
 ) -> None:
@@ -112,7 +133,7 @@ def check(
     with what is expected of the answer; `init --spec NAME` writes one.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
-    summary gets a table.
+    summary gets a table, and each failure becomes an annotation.
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
@@ -123,19 +144,17 @@ def check(
         screen.print_json(SCHEMA)
         return
     from gaia_mcp.cli.calls.answering import Answering
+    from gaia_mcp.cli.checks.build_reports import tap, write_all
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.cli.checks.report import (
-        append_step_summary,
-        print_check,
-        print_report,
-        print_skipped,
-        summary_line,
-        write_junit,
-    )
+    from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
     from gaia_mcp.cli.checks.steps import Wanted, check_all, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
     from gaia_mcp.core.errors import ConfigError
 
+    if as_tap and screen.as_json:
+        raise UsageError("--tap and --json cannot be used together", hint="leave out one of the two")
+    if retries and spec is None:
+        raise UsageError("--retries is for the cases of --spec", hint="leave --retries out")
     answering, deadline = Answering.of(invocation), invocation.deadline()
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
@@ -148,7 +167,7 @@ def check(
         from gaia_mcp.cli.checks.cases import read_cases
 
         cases = read_cases(screen.line, spec, os.environ)
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases)
+    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries)
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
     remark_on_retries(screen, entries)
@@ -157,26 +176,28 @@ def check(
         raise ConfigError(f"no server to test in {store.path}", hint=screen.line.how_to_add())
 
     began = time.monotonic()
-    is_watched = len(entries) == 1 and not (unusable or screen.as_json or screen.quiet)
+    is_watched = len(entries) == 1 and not (unusable or screen.as_json or screen.quiet or as_tap)
     if is_watched:
         screen.print_line(entries[0].name)
     with answering:
         on_check = partial(print_check, screen) if is_watched else None
         results = [*unusable, *check_all(screen, entries, wanted, answering, deadline, on_check)]
     seconds = time.monotonic() - began
-    append_step_summary(screen, results, seconds)
-    problem = write_junit(screen.line, junit, results) if junit is not None else None
+    problem = write_all(screen, results, seconds, junit, code_quality)
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if screen.as_json:
         servers = [result.as_object(screen) for result in results]
         answer = {"ok": not status, "servers": servers, "seconds": round(seconds, 4), "exit": int(status or 0)}
         screen.print_json({**answer, "error": screen.error_object(problem)} if problem is not None else answer)
+    elif as_tap:
+        for each in tap(results):
+            screen.print_line(each)
     elif is_watched:
         print_skipped(screen, results[0])
     else:
         for result in results:
             print_report(screen, result, only_failures=screen.quiet)
-    if not (screen.as_json or screen.quiet):
+    if not (screen.as_json or screen.quiet or as_tap):
         screen.print_line(
             summary_line(results, seconds), "red" if any(result.failures for result in results) else "green"
         )

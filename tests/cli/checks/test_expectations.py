@@ -42,6 +42,7 @@ STRUCTURED = {"total": 5, "items": [{"id": 1}, {"id": 2}], "a/b": {"~": None}, "
         ({"schema": {"required": ["total"]}}, answer(structuredContent=STRUCTURED)),
         ({"schema": {"items": {"type": "integer"}}}, answer("[1, 2]")),
         ({"max_ms": 250}, answer()),
+        ({"text": 6, "contains": [6], "matches": 6}, answer("6")),
     ],
 )
 def test_an_answer_as_expected_has_no_differences(expect: dict[str, Any], seen: Answer) -> None:
@@ -66,6 +67,12 @@ def test_an_answer_as_expected_has_no_differences(expect: dict[str, Any], seen: 
         ),
         ({"contains": ["6", "7"]}, answer("6"), 'contains: "7" is not in the text', ['- "7"', '+ "6"']),
         ({"matches": "^7"}, answer("6"), 'matches: "^7" is not in the text', ['- "^7"', '+ "6"']),
+        (
+            {"matches": "("},
+            answer("6"),
+            'matches: "(" is no regular expression: missing ), unterminated subpattern at position 0',
+            [],
+        ),
         ({"structured": {"a": 1}}, answer(), 'structured is missing, not {"a": 1}', ['- {"a": 1}']),
         (
             {"structured": {"items": [{}, {"id": 3}]}},

@@ -1,44 +1,48 @@
-"""Reports as JUnit XML."""
+"""The report on a server, as an exit code and an error."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree
-
-from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, junit_xml
+from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report, summary_line
 from gaia_mcp.cli.lines import CommandLine
-from gaia_mcp.core.errors import MCPError
-from tests.cli.conftest import entry_of
+from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.core.errors import DeadlineError
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Gaia
-
-
-def test_a_report_with_any_characters_is_well_formed_xml() -> None:
-    """XML 1.0: it cannot carry control characters, surrogates, U+FFFE and U+FFFF."""
-    text = "".join(map(chr, range(sys.maxunicode + 1)))
-    checks = [Check(text, outcome, 0.5, text, MCPError(text, hint=text)) for outcome in (OK, WARN, FAIL)]
-
-    root = ElementTree.fromstring(junit_xml(CommandLine(), [Report(text, checks, [text], text)]))
-
-    (suite,) = root
-    name = suite.get("name")
-    assert name is not None
-    assert r"\x01" in name
-    assert r"\ufffe\uffff" in name
-    assert "\ufffd" in name
-    assert all(element.text for element in suite.iter() if element.tag in ("failure", "system-out", "system-err"))
+PASSED = [Check("start", OK, 0.1, ""), Check("names", WARN, 0.1, ""), Check("later", SKIP, 0.0, "not today")]
+LATE = DeadlineError("s", "tools/list", 1)
 
 
-def test_a_server_with_any_name_has_a_report(gaia: Gaia) -> None:
-    """Ours: a configuration may have been written by hand, and a server prints anything."""
-    name = "a\x01\ufffe\ud800"
-    gaia.write({name: entry_of("exits-at-once")})
+def test_the_exit_code_is_that_of_the_first_failure() -> None:
+    """Ours: a tool that has failed, or has answered otherwise than expected, is no fault of the protocol."""
+    for failures, status in [
+        ([], ExitStatus.DONE),
+        ([Check("tools", FAIL, 0.1, "two of one name")], ExitStatus.PROTOCOL),
+        ([Check("tools", FAIL, 0.1, LATE.message, LATE), Check("call", FAIL, 0.1, "")], ExitStatus.TIMEOUT),
+        ([Check("call greet", FAIL, 0.1, "it failed")], ExitStatus.TOOL_FAILED),
+        ([Check("two cups", FAIL, 0.1, "5, not 6", request="gaia mcp call s t")], ExitStatus.TOOL_FAILED),
+        ([Check("caller", FAIL, 0.1, "")], ExitStatus.PROTOCOL),
+    ]:
+        report = Report("s", [*PASSED, *failures])
+        assert (report.status, bool(report.failures)) == (status, bool(failures))
 
-    ran = gaia("test-client", "--all", "--junit", "report.xml")
 
-    assert ran.code == 4
-    (suite,) = ElementTree.parse(gaia.cwd / "report.xml").getroot()
-    assert suite.get("name") == "a\\x01\\ufffe\ufffd"
-    assert suite.get("failures") == "1"
+def test_the_error_names_the_line_to_type() -> None:
+    """Ours: that of the case; of other calls the tool is left to the person."""
+    line = CommandLine()
+    case = Check("two cups", FAIL, 0.1, "5, not 6", request="gaia mcp call s price count:=2")
+    errors = [Report("s", checks).error(line) for checks in ([case, case], [Check("call", FAIL, 0.1, "no")], PASSED)]
+
+    assert [error and (error.message, error.hint) for error in errors] == [
+        (
+            "server 's' failed the check 'two cups': 5, not 6 (and 1 more)",
+            "try it by hand: gaia mcp call s price count:=2",
+        ),
+        ("server 's' failed the check 'call': no", "try it by hand: gaia mcp call s TOOL"),
+        None,
+    ]
+
+
+def test_the_summary_counts_servers_and_warnings() -> None:
+    """Ours."""
+    failed = Report("t", [Check("tools", FAIL, 0.1, "")])
+
+    assert summary_line([Report("s", PASSED), failed], 1.26) == "1 of 2 servers passed, 1.3 s, 1 warning"

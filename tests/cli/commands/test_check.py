@@ -157,6 +157,27 @@ def test_quiet_prints_only_failures(demo: Gaia) -> None:
     assert ran.code == 4
 
 
+def test_a_failure_in_a_github_workflow_is_an_annotation(demo: Gaia) -> None:
+    """GitHub, workflow commands: `%`, line ends, and in a property `:` and `,` are escaped. They are read from stderr
+    as well, so that `--json` stays JSON.
+    """
+    cases = [{"name": "50%, more: or", "tool": "fail", "arguments": {"message": "100%\nlost"}}]
+    (demo.cwd / "c.json").write_text(json.dumps({"checks": cases}))
+    here = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(demo.cwd.parent)}
+
+    ran = demo("test-client", "demo", "--spec", "c.json", "--json", **here)
+    call = demo("test-client", "demo", "--call", "fail", **here)
+    elsewhere = demo("test-client", "demo", "--call", "fail")
+
+    place = f"file={demo.cwd.name}/c.json,line=1"
+    assert ran.json["ok"] is False
+    assert ran.stderr.splitlines()[0] == (
+        f'::error title=demo%3A 50%25%2C more%3A or,{place}::isError: "100%25\\nlost" is true, not false'
+    )
+    assert call.stderr.splitlines()[0] == "::error title=demo%3A call::fail failed: this tool always fails"
+    assert "::error" not in elsewhere.stderr
+
+
 def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
     """GitHub, workflow commands: what a step appends to the file is shown as Markdown. The text of a server is
     escaped.
