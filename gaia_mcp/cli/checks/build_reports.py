@@ -58,7 +58,7 @@ def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=report.server,
+            name=report.title,
             tests=str(len(report.checks) + len(report.skipped)),
             failures=str(len(report.failures)),
             errors="0",
@@ -67,7 +67,7 @@ def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
         )
         for check in report.checks:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=f"mcp.{report.server}", name=check.name, time=f"{check.seconds:.3f}"
+                suite, "testcase", classname=f"mcp.{report.title}", name=check.name, time=f"{check.seconds:.3f}"
             )
             if check in report.failures:
                 failure = ElementTree.SubElement(case, "failure", message=check.detail)
@@ -78,7 +78,7 @@ def junit_xml(line: CommandLine, reports: Sequence[Report]) -> bytes:
                 shown = [*([check.request] if check.request else []), f"{check.outcome}: {check.detail}"]
                 ElementTree.SubElement(case, "system-out").text = "\n".join(shown)
         for name in report.skipped:
-            case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
+            case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.title}", name=name, time="0.000")
             ElementTree.SubElement(case, "skipped", message=f"skipped, since {report.failures[0].name!r} failed")
         if report.stderr_tail:
             ElementTree.SubElement(suite, "system-err").text = report.stderr_tail
@@ -122,7 +122,7 @@ def code_quality(reports: Sequence[Report]) -> bytes:
     for report in reports:
         for check in report.failures:
             path, number = check.place or (Path(report.server), 0)
-            name = f"{report.server}: {check.name}"
+            name = f"{report.title}: {check.name}"
             found.append(
                 {
                     "description": f"{name}: {check.detail}",
@@ -144,7 +144,7 @@ def tap(reports: Sequence[Report]) -> Iterator[str]:
     for report in reports:
         skipped = [Check(name, SKIP, 0.0, "an earlier check failed") for name in report.skipped]
         for check in (*report.checks, *skipped):
-            name = re.sub(r"[\\#]", r"\\\g<0>", one_line(f"{report.server}: {check.name}"))
+            name = re.sub(r"[\\#]", r"\\\g<0>", one_line(f"{report.title}: {check.name}"))
             directive = f" # SKIP {one_line(check.detail)}" if check.outcome == SKIP else ""
             yield f"{'not ok' if check.outcome == FAIL else 'ok'} {next(numbers)} - {name}{directive}"
             if check.outcome in (FAIL, WARN):
@@ -180,7 +180,7 @@ def annotations_of(reports: Sequence[Report], environ: Mapping[str, str] = os.en
     found = []
     for report in reports:
         for check in report.failures:
-            facts = {"title": f"{report.server}: {check.name}"}
+            facts = {"title": f"{report.title}: {check.name}"}
             if check.place is not None:
                 path, number = check.place
                 facts["file"] = os.path.relpath(path, root)
@@ -212,7 +212,7 @@ def _row(report: Report) -> str:
     result = "failed" if report.failures else "passed"
     noted = [f"{check.name}: {check.detail}" for check in (*report.failures, *report.warnings)]
     took = sum(check.seconds for check in report.checks)
-    cells = (report.server, result, f"{took:.1f}", "; ".join(noted))
+    cells = (report.title, result, f"{took:.1f}", "; ".join(noted))
     return f"| {' | '.join(map(_cell, cells))} |"
 
 

@@ -53,7 +53,8 @@ class Check:
 
 @dataclass
 class Report:
-    """The checks done with one server, and the names of the checks that were skipped after a failure.
+    """The checks done with one server, and the names of the checks that were skipped after a failure. `revision` is
+    that of MCP if the server is tested with several.
 
     `stderr_tail` is the end of the server's stderr, with secrets masked. `on_check` is called with each check that is
     added.
@@ -64,6 +65,12 @@ class Report:
     skipped: list[str] = field(default_factory=list)
     stderr_tail: str = ""
     on_check: Callable[[Check], None] | None = None
+    revision: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the server, with the revision if there are several."""
+        return f"{self.server} ({self.revision})" if self.revision is not None else self.server
 
     @property
     def failures(self) -> list[Check]:
@@ -97,7 +104,8 @@ class Report:
         # A failure reported by a tool may be caused by the arguments.
         by_hand = f"try it by hand: {first.request or line.to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.is_call else "report it to its author"
-        return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
+        which = f"{first.name!r} with revision {self.revision}" if self.revision is not None else repr(first.name)
+        return RemoteProtocolError(self.server, f"failed the check {which}: {first.detail}{more}", hint=hint)
 
     def add(self, check: Check) -> None:
         """Add a check that was done."""
@@ -121,7 +129,8 @@ class Report:
             if check.error is not None:
                 row["error"] = screen.error_object(check.error)
             shown.append(row)
-        return {"name": self.server, "ok": not self.failures, "checks": shown, "skipped": self.skipped}
+        revision = {"protocolVersion": self.revision} if self.revision is not None else {}
+        return {"name": self.server, **revision, "ok": not self.failures, "checks": shown, "skipped": self.skipped}
 
 
 def untried(error: MCPError) -> Check:
@@ -133,7 +142,7 @@ def print_report(screen: Screen, report: Report, *, only_failures: bool = False)
     """Print the checks of a server under its name; with `only_failures` nothing for a server that passed."""
     shown = report.failures if only_failures else report.checks
     if shown or not only_failures:
-        screen.print_line(report.server)
+        screen.print_line(report.title)
     for item in shown:
         print_check(screen, item)
     if not only_failures:
@@ -166,8 +175,11 @@ def print_check(screen: Screen, item: Check) -> None:
 
 
 def summary_line(reports: Sequence[Report], seconds: float) -> str:
-    """The number of servers that passed, the seconds that it took, and the number of warnings."""
+    """The number of servers that passed, or of their runs with several revisions; the seconds that it took, and the
+    number of warnings.
+    """
     passed = sum(not report.failures for report in reports)
     warnings = sum(len(report.warnings) for report in reports)
     noted = f", {counted(warnings, 'warning')}" if warnings else ""
-    return f"{passed} of {counted(len(reports), 'server')} passed, {seconds:.1f} s{noted}"
+    what = "server" if all(report.revision is None for report in reports) else "run"
+    return f"{passed} of {counted(len(reports), what)} passed, {seconds:.1f} s{noted}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking import check_schema, validation_errors
 from gaia_mcp.cli.calls import typed
 from gaia_mcp.cli.calls.tool_call import called, checked_arguments
-from gaia_mcp.cli.checks.report import CALL, FAIL, OK, WARN, Check, Report, untried
+from gaia_mcp.cli.checks.report import CALL, FAIL, OK, SKIP, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -346,6 +346,33 @@ def check_all(
             reports[result.entry.name].add(untried(result.error))
             reports[result.entry.name].skipped = [name for name in wanted.checks() if name != "start"]
     return list(reports.values())
+
+
+def check_revisions(
+    revisions: Sequence[str],
+    entries: Sequence[ServerEntry],
+    check: Callable[[list[ServerEntry]], list[Report]],
+    *,
+    offered: bool,
+) -> list[Report]:
+    """The reports of `check` with each of these revisions in turn, in the order of `entries`. With `offered`, those
+    that a server does not support are skipped, if it supports another one.
+    """
+    reports: dict[str, list[Report]] = {entry.name: [] for entry in entries}
+    for revision in revisions:
+        for report in check([entry._replace(revision=revision) for entry in entries]):
+            report.revision = revision
+            reports[report.server].append(report)
+    for of_server in reports.values():
+        if offered and not all(map(_is_refused, of_server)):
+            for report in filter(_is_refused, of_server):
+                report.checks = [Check("negotiation", SKIP, 0.0, "the server does not support this revision")]
+                report.skipped = []
+    return [report for of_server in reports.values() for report in of_server]
+
+
+def _is_refused(report: Report) -> bool:
+    return any(check.name == "negotiation" for check in report.failures)
 
 
 class Known(NamedTuple):

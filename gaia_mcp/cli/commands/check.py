@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.completion.completers import check_tools, check_words
+from gaia_mcp.cli.completion.completers import check_tools, check_words, revisions_or_all
 from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
@@ -82,6 +82,13 @@ RetriesOption = Annotated[
         show_default=False,
     ),
 ]
+ProtocolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol", metavar="REVISION", help="Test with this revision of MCP, or with all; may be repeated.",
+        show_default=False, autocompletion=revisions_or_all,
+    ),
+]  # fmt: skip
 
 # The key in the context for the number of `--call` before each of the words.
 _CALLS_BEFORE = "gaia_mcp.calls_before"
@@ -119,6 +126,7 @@ def check(
     spec: SpecOption = None,
     spec_schema: SpecSchemaOption = False,
     retries: RetriesOption = 0,
+    protocol: ProtocolOption = None,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     as_tap: TapOption = False,
@@ -130,7 +138,8 @@ def check(
     Checks start, negotiation, answer, tools and their schemas, prompts, resources and shutdown, and fails if one of
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
     something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
-    with what is expected of the answer; `init --spec NAME` writes one.
+    with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
+    that is named; of all of them, those that a server does not support are left out.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table, and each failure becomes an annotation.
@@ -147,7 +156,7 @@ def check(
     from gaia_mcp.cli.checks.build_reports import tap, write_all
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
-    from gaia_mcp.cli.checks.steps import Wanted, check_all, known_tools
+    from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
     from gaia_mcp.core.errors import ConfigError
 
@@ -170,18 +179,29 @@ def check(
     wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries)
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
+    revisions = _revisions(protocol or [])
+    # A held server has been connected with a revision already.
+    screen.line.is_fresh |= bool(revisions)
     remark_on_retries(screen, entries)
     remark_on_oauth(screen, entries)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint=screen.line.how_to_add())
 
     began = time.monotonic()
-    is_watched = len(entries) == 1 and not (unusable or screen.as_json or screen.quiet or as_tap)
+    is_watched = len(entries) == 1 and not (unusable or screen.as_json or screen.quiet or as_tap or revisions)
     if is_watched:
         screen.print_line(entries[0].name)
     with answering:
         on_check = partial(print_check, screen) if is_watched else None
-        results = [*unusable, *check_all(screen, entries, wanted, answering, deadline, on_check)]
+
+        def check_each(entries: Sequence[ServerEntry]) -> list[Report]:
+            return check_all(screen, entries, wanted, answering, deadline, on_check)
+
+        if revisions:
+            tested = check_revisions(revisions, entries, check_each, offered="all" in (protocol or ()))
+        else:
+            tested = check_each(entries)
+        results = [*unusable, *tested]
     seconds = time.monotonic() - began
     problem = write_all(screen, results, seconds, junit, code_quality)
     status = next((result.status for result in results if result.status), problem and status_of(problem))
@@ -206,6 +226,17 @@ def check(
             screen.report(failure)
     if status:
         raise typer.Exit(status)
+
+
+def _revisions(typed: Sequence[str]) -> list[str]:
+    """The revisions to test with, the newest first. Raises `UsageError` for an unknown one."""
+    from gaia_mcp.protocol import ALL_VERSIONS
+
+    for each in typed:
+        if each not in (*ALL_VERSIONS, "all"):
+            hint = f"use all, or one of: {', '.join(ALL_VERSIONS)}"
+            raise UsageError(f"there is no revision {each!r} of MCP", hint=hint)
+    return [revision for revision in ALL_VERSIONS if revision in typed or "all" in typed]
 
 
 def _calls(

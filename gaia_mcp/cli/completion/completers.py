@@ -229,6 +229,11 @@ def revisions(ctx: CompletionContext) -> list[Candidate]:
     return [Candidate(version) for version in ALL_VERSIONS if version.startswith(ctx.word)]
 
 
+def revisions_or_all(ctx: CompletionContext) -> list[Candidate]:
+    """The revisions of MCP, and `all`."""
+    return [*revisions(ctx), *([Candidate("all")] if "all".startswith(ctx.word) else [])]
+
+
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that have a script."""
     from gaia_mcp.cli.completion.installing import SCRIPTS

@@ -39,10 +39,16 @@ def test_the_error_names_the_line_to_type() -> None:
         ("server 's' failed the check 'call': no", "try it by hand: gaia mcp call s TOOL"),
         None,
     ]
+    of_revision = Report("s", [Check("tools", FAIL, 0.1, "none")], revision="2025-11-25").error(line)
+    assert of_revision is not None
+    assert of_revision.message == "server 's' failed the check 'tools' with revision 2025-11-25: none"
 
 
 def test_the_summary_counts_servers_and_warnings() -> None:
     """Ours."""
     failed = Report("t", [Check("tools", FAIL, 0.1, "")])
 
+    runs = [Report("s", PASSED, revision=revision) for revision in ("2026-07-28", "2025-11-25")]
+
     assert summary_line([Report("s", PASSED), failed], 1.26) == "1 of 2 servers passed, 1.3 s, 1 warning"
+    assert summary_line(runs, 1) == "2 of 2 runs passed, 1.0 s, 2 warnings"

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gaia_mcp.protocol import ALL_VERSIONS
 from tests.cli.conftest import entry_of, run_on_terminal
 
 if TYPE_CHECKING:
@@ -176,6 +177,37 @@ def test_a_failure_in_a_github_workflow_is_an_annotation(demo: Gaia) -> None:
     )
     assert call.stderr.splitlines()[0] == "::error title=demo%3A call::fail failed: this tool always fails"
     assert "::error" not in elsewhere.stderr
+
+
+def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
+    """Issue: a matrix. With `all`, a revision that the server does not support is no failure of it."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "old": entry_of("good-handshake"), "dead": entry_of("exits-at-once")})
+    words = ("demo", "old", "--protocol", "all", "--json")
+
+    every = demo("test-client", *words, "--junit", "r.xml")
+    named = demo("test-client", "old", "--protocol", "2025-11-25", "--protocol", "2026-07-28")
+    none = demo("test-client", "dead", "--protocol", "all", "--json")
+    unknown = demo("test-client", "old", "--protocol", "2027-01-01")
+
+    assert every.code == 0
+    tested = [(each["name"], each["protocolVersion"], len(each["checks"])) for each in every.json["servers"]]
+    assert [(name, revision) for name, revision, _ in tested] == [
+        (name, revision) for name in ("demo", "old") for revision in ALL_VERSIONS
+    ]
+    assert [revision for name, revision, checks in tested if checks == 1] == [
+        revision for revision in ALL_VERSIONS if revision != "2025-11-25"
+    ]
+    (skipped,) = every.json["servers"][5]["checks"]
+    assert (skipped["outcome"], skipped["detail"]) == ("skip", "the server does not support this revision")
+    suites = ElementTree.parse(demo.cwd / "r.xml").getroot()
+    assert [suite.get("name") for suite in suites][4:7] == ["demo (2024-11-05)", "old (2026-07-28)", "old (2025-11-25)"]
+    assert named.code == 6
+    assert "\nold (2025-11-25)\n" in named.stdout
+    assert named.stdout.startswith("old (2026-07-28)\n")
+    assert none.code == 4
+    assert all(each["checks"] for each in none.json["servers"])
+    assert unknown.code == 2
 
 
 def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
