@@ -74,6 +74,8 @@ FLOORS = {
     "mixin": 7,
     # A client and a server in one process, for the tests of agents.
     "testing": 5,
+    # The same for pytest, also with a server of another program.
+    "pytest_plugin": 6,
     # The only place that prints or exits.
     "cli": 7,
     "__main__": 8,
