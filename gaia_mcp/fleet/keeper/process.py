@@ -114,7 +114,7 @@ class Keeper:
         self._since = time.time()
         # Guards the fields below, and the names of its sockets.
         self._lock = threading.Condition()
-        self._servers: dict[Key, _Place] = {}
+        self._servers: dict[Key, Place] = {}
         # All connections, and those that may still ask for a server.
         self._connections: set[socket.socket] = set()
         self._asking: set[socket.socket] = set()
@@ -219,7 +219,7 @@ class Keeper:
 
     # Connections.
 
-    def _listening(self, name: str, place: _Place | None) -> socket.socket:
+    def _listening(self, name: str, place: Place | None) -> socket.socket:
         """A socket that listens in the folder, registered for `place`. Raises `ConnectError`."""
         listener = self._folder.listening(name)
         self._selector.register(listener, selectors.EVENT_READ, place)
@@ -231,7 +231,7 @@ class Keeper:
         listener.close()
         self._folder.remove(name)
 
-    def _accept(self, listener: Any, place: _Place | None) -> None:
+    def _accept(self, listener: Any, place: Place | None) -> None:
         try:
             connection, _ = listener.accept()
         except OSError:
@@ -256,7 +256,7 @@ class Keeper:
             self._lock.notify_all()
         self._ring()
 
-    def _serve(self, connection: socket.socket, place: _Place | None) -> None:
+    def _serve(self, connection: socket.socket, place: Place | None) -> None:
         """The body of a thread: one connection, to `place` or to the keeper itself."""
         try:
             check_peer(connection)
@@ -285,7 +285,7 @@ class Keeper:
         finally:
             self._drop(connection)
 
-    def _serve_client(self, connection: socket.socket, received: bytes, place: _Place, *, is_own: bool) -> None:
+    def _serve_client(self, connection: socket.socket, received: bytes, place: Place, *, is_own: bool) -> None:
         server = place.server
         if not is_own and is_request(connection.recv(1, socket.MSG_PEEK)):
             self._http.serve(connection, server)
@@ -317,7 +317,7 @@ class Keeper:
         finally:
             unwatch()
 
-    def _asked(self, connection: socket.socket) -> tuple[_Place, bytes] | None:
+    def _asked(self, connection: socket.socket) -> tuple[Place, bytes] | None:
         """Answer the keeper's own requests, until one continues with a server: that, and what was received after it."""
         received = b""
         while True:
@@ -334,7 +334,7 @@ class Keeper:
             if place is not None:
                 return place, received
 
-    def _answered(self, record: bytes) -> bytes | tuple[_Place, bytes] | None:
+    def _answered(self, record: bytes) -> bytes | tuple[Place, bytes] | None:
         """The response to a request of this program, with the server that the connection continues with; None if this
         keeper is about to end.
         """
@@ -426,7 +426,7 @@ class Keeper:
         with self._lock:
             return {"running": sum(place.server.running for place in self._servers.values())}
 
-    def _place_at(self, address: Address, entry: ServerEntry) -> _Place:
+    def _place_at(self, address: Address, entry: ServerEntry) -> Place:
         """The server at an address, whose time begins again. Raises `_NotHeldError`."""
         with self._lock:
             place = self._servers.get(Key.of(address, entry))
@@ -435,14 +435,14 @@ class Keeper:
             place.server.touch()
         return place
 
-    def _found(self, address: Address, entry: ServerEntry) -> tuple[_Place, str]:
+    def _found(self, address: Address, entry: ServerEntry) -> tuple[Place, str]:
         """The server at an address, and a remark; if its entry has changed since, it is started again, and so is one
         that has ended. Raises `_NotHeldError`, and `MCPError` if it does not start.
         """
         place = self._place_at(address, entry)
         return place, self._renewed(place, address, entry)
 
-    def _hold(self, address: Address, keep_alive_seconds: Any) -> tuple[_Place, str]:
+    def _hold(self, address: Address, keep_alive_seconds: Any) -> tuple[Place, str]:
         """Raises `ValueError` for a time that is invalid, and as `_found`."""
         seconds = None if keep_alive_seconds is None else float(keep_alive_seconds)
         if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
@@ -454,7 +454,7 @@ class Keeper:
             if place is None:
                 if self._is_ending:
                     raise _EndingError
-                place = _Place(address.shown, self._held(key, address, entry, seconds))
+                place = Place(address.shown, self._held(key, address, entry, seconds))
                 self._servers[key] = place
                 self._has_held = True
         try:
@@ -472,7 +472,7 @@ class Keeper:
         self._ring()
         return place, remark
 
-    def _listen_for(self, place: _Place) -> None:
+    def _listen_for(self, place: Place) -> None:
         """Listen at a socket of its own, for other programs."""
         # Two places may have the same name here, such as those of two shells.
         name = place.shown if is_server_name(place.shown) else f"{crc32(repr(place.server.key[:3]).encode()):08x}"
@@ -491,7 +491,7 @@ class Keeper:
             key, address, entry, seconds, self._report, last_seconds=self._last_seconds, clock=self._clock
         )
 
-    def _renewed(self, place: _Place, address: Address, entry: ServerEntry) -> str:
+    def _renewed(self, place: Place, address: Address, entry: ServerEntry) -> str:
         """Start the server of `place` if it is new, has ended, or its entry has changed. Returns a remark."""
         with place.starting:
             if place.failure is not None:
@@ -548,7 +548,7 @@ class _NotHeldError(Exception):
     """The keeper does not hold this server."""
 
 
-class _Place:
+class Place:
     """A held server, which is replaced when its entry changes, and its own socket."""
 
     def __init__(self, shown: str, server: HeldServer) -> None:

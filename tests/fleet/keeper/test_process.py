@@ -43,7 +43,9 @@ from gaia_mcp.fleet.keeper import (
     encoded_line,
 )
 from gaia_mcp.fleet.keeper.connections import ON_STDERR, ON_STDOUT, LineClient
+from gaia_mcp.fleet.keeper.held import HeldServer, Key
 from gaia_mcp.fleet.keeper.process import Keeper as Process
+from gaia_mcp.fleet.keeper.process import Place
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 from tests.client.transports.talk import in_thread
 from tests.fleet.keeper.conftest import Running, enough, is_closed, request, response_on, script
@@ -259,6 +261,33 @@ def test_a_server_that_hangs_at_its_start_is_ended(running: Running) -> None:
     assert isinstance(outcomes[0], MCPError)
     assert list(running.facts()) == ["other"]
     assert "hangs_at_start" not in str(family(os.getpid()))
+
+
+class Starting:
+    """A lock that is free at the second attempt, as when a start fails meanwhile."""
+
+    attempts = releases = 0
+
+    def acquire(self, *, blocking: bool) -> bool:
+        self.attempts += 1
+        return not blocking and self.attempts > 1
+
+    def release(self) -> None:
+        self.releases += 1
+
+
+def test_a_server_is_stopped_again_until_its_start_has_ended() -> None:
+    """Ours: at the first time there may have been nothing to stop yet."""
+    entry, address = read_entry("calc", REMEMBERS), Address("calc")
+    server = HeldServer(Key.of(address, entry), address, entry, None, print)
+    place: Any = Place("calc", server)
+    place.starting = Starting()
+
+    place.end()
+
+    assert (place.starting.attempts, place.starting.releases) == (2, 1)
+    assert server.is_closed
+    assert isinstance(place.failure, ConnectionLostError)
 
 
 def test_a_call_of_a_server_that_is_ended_is_lost(running: Running) -> None:
