@@ -41,7 +41,7 @@ class Answering:
         self._declines = declines
         self._roots = roots
         self._sampler = sampler
-        # The answers to one server, in place of those for all.
+        # By server: answers used instead of the common ones.
         self._answers_of: dict[str, Answers] = {}
         # Held to answer: a server may send several questions at once, and the person is asked one after another.
         self._answering = threading.Lock()
@@ -81,7 +81,7 @@ class Answering:
         return Answerers(elicit, self._roots, sample)
 
     def answer_with(self, server: str, answers: Answers) -> None:
-        """Answer a server with these, in place of those for all; with those for all if they are none."""
+        """Use `answers` for a server instead of the common ones; the common ones again if `answers` has none."""
         if answers.are_given:
             self._answers_of[server] = answers
         else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.checking import structure_problem
 from gaia_mcp.cli.calls import Answers
 from gaia_mcp.cli.checks.cases import Case, CaseFile, VariableError, as_text, substituted
-from gaia_mcp.cli.checks.expectations import Answer, Difference, differences
+from gaia_mcp.cli.checks.expectations import Answer, Difference, differences, expects_error
 from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.text import one_line
@@ -107,8 +107,7 @@ class CaseRunner:
             answer, mismatch = self._answer(case, target, arguments)
         finally:
             self._answer_with(Answers())
-        expects_error = "code" in expect or expect.get("exitCode", 0) != 0
-        if answer.error is not None and not expects_error:
+        if answer.error is not None and not expects_error(expect):
             error = answer.error
             error.message = self._hidden(error.message)
             return Check(case.name, FAIL, answer.seconds, one_line(error.message, 500), error, request=request)

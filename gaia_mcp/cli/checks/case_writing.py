@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.calls import typed
+from gaia_mcp.cli.calls.tool_call import arguments_of
 from gaia_mcp.core.errors import MCPError, NotSupportedError, PeerError
 from gaia_mcp.text.yaml import lines_of
 from gaia_mcp.toolspec.arguments import Assignment
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.fleet.session import Session
 
+# A server may have thousands of resources, and the file has a limit.
+MAX_OF_KIND = 100
 _COMMENT = """\
 # What to call of {server!r}, and what is expected of each answer. Run it with: {run}
 # The format: {schema}
@@ -62,10 +65,11 @@ def _of_kind(session: Session, kind: str) -> Iterator[dict[str, Any]]:
         items = session.prompts() if kind == "prompt" else session.resources()
     except (NotSupportedError, PeerError):
         return
-    for item in items:
-        names = [each["name"] for each in item.get("arguments") or () if each.get("required")]
-        case: dict[str, Any] = {kind: item["name"] if kind == "prompt" else item["uri"]}
-        if names:
+    for item in items[:MAX_OF_KIND]:
+        case: dict[str, Any] = {kind: item["name" if kind == "prompt" else "uri"]}
+        if names := [name for name, is_required in arguments_of(item) if is_required]:
             case["arguments"] = dict.fromkeys(names, ANY_TEXT)
             case["skip"] = "its arguments are to be filled in"
         yield case
+    if len(items) > MAX_OF_KIND:
+        yield {kind: "NAME", "skip": f"{len(items) - MAX_OF_KIND} more were left out"}

@@ -22,6 +22,8 @@ from gaia_mcp.toolspec.validation import SchemaError
 VALUE_CHARS = 80
 # The differences of one structured result, and the lines of one text, that are shown.
 MAX_SHOWN = 20
+# So many lines of a text are compared line by line.
+MAX_COMPARED = 1000
 _NOTHING = object()
 
 
@@ -89,9 +91,14 @@ class Difference(NamedTuple):
     lines: Sequence[str]
 
 
+def expects_error(expect: Mapping[str, Any]) -> bool:
+    """Whether an error is expected, in place of a result."""
+    return "code" in expect or expect.get("exitCode", 0) != 0
+
+
 def differences(expect: Mapping[str, Any], answer: Answer) -> Iterator[Difference]:
     """The differences between an answer and what is expected of it."""
-    expects_error = "code" in expect or expect.get("exitCode", 0) != 0
+    has_result = not expects_error(expect)
     if answer.error is None and "exitCode" not in expect and answer.is_failure is not expect.get("isError", False):
         said = f": {_short(answer.text)}" if answer.is_failure else ""
         yield _unlike(f"isError{said}", expect.get("isError", False), answer.is_failure)
@@ -113,14 +120,14 @@ def differences(expect: Mapping[str, Any], answer: Answer) -> Iterator[Differenc
                 yield _missing("matches", pattern, answer.text)
         except re.error as problem:
             yield Difference(f"matches: {_short(pattern)} is no regular expression: {problem}", ())
-    if "structured" in expect and not expects_error:
+    if "structured" in expect and has_result:
         seen = answer.result.get("structuredContent", _NOTHING)
         found = list(_parts("", expect["structured"], seen))
         for where, expected, got in found[:MAX_SHOWN]:
             yield _unlike(f"structured{' ' if where else ''}{where}", expected, got)
         if len(found) > MAX_SHOWN:
             yield Difference(f"structured: {len(found) - MAX_SHOWN} more differences", ())
-    if "schema" in expect and not expects_error:
+    if "schema" in expect and has_result:
         yield from _unlike_schema(expect["schema"], answer)
     if "max_ms" in expect and answer.seconds * 1000 > expect["max_ms"]:
         took = round(answer.seconds * 1000, 1)
@@ -169,7 +176,8 @@ def _parts(where: str, expected: Any, seen: Any) -> Iterator[tuple[str, Any, Any
 
 def _diff(expected: str, seen: str) -> Iterator[str]:
     """The lines that differ, with one line around them."""
-    one, other = expected.split("\n"), seen.split("\n")
+    # Comparing takes quadratic time, and a server may send any number of lines.
+    one, other = (text.split("\n")[:MAX_COMPARED] for text in (expected, seen))
     if len(one) == len(other) == 1:
         # Quoted: a space at the end is seen.
         yield f"- {_json(expected)}"
@@ -178,6 +186,8 @@ def _diff(expected: str, seen: str) -> Iterator[str]:
     lines = list(difflib.unified_diff(one, other, lineterm="", n=1))[2:]
     for line in lines[:MAX_SHOWN]:
         yield cut(f"{line[:1]} {line[1:]}" if line[:1] in "+- " else line, 2 * VALUE_CHARS)
+    if not lines:
+        yield f"… they differ after line {MAX_COMPARED}"
     if len(lines) > MAX_SHOWN:
         yield f"… {len(lines) - MAX_SHOWN} more lines"
 

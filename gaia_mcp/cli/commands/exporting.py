@@ -14,6 +14,7 @@ from gaia_mcp.cli.status import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.hosts.known import HostProgram
@@ -100,9 +101,7 @@ def export(
 
     def commands_for(host: HostProgram) -> dict[str, Mapping[str, Any]]:
         if held:
-            from gaia_mcp.cli.keeping.sockets import entry_of_held
-
-            return {name: entry_of_held(screen, entry, host) for name, entry in entries.items()}
+            return {name: _entry_of_held(screen, entry, host) for name, entry in entries.items()}
         return {name: entry_to_export(entry) for name, entry in entries.items()}
 
     if as_host is not None:
@@ -130,6 +129,30 @@ def export(
             exports.append(Export(place, steps))
     print_exports(screen, exports, dry_run=dry_run)
     screen.fail_with(error for each in exports for error in each.errors)
+
+
+def _entry_of_held(screen: Screen, entry: ServerEntry, host: HostProgram) -> dict[str, Any]:
+    """The entry, in our format, by which `host` uses the held server of `entry`.
+
+    Raises `NotExportedError` for a host that takes no such URL, and `ConnectError` for a server that is not held.
+    """
+    from gaia_mcp.cli.keeping import REACH_SECONDS, address_of
+    from gaia_mcp.cli.keeping.holding import keeper_of_user
+    from gaia_mcp.cli.transfer import NotExportedError
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import ConnectError
+    from gaia_mcp.fleet.keeper.over_http import url_of
+
+    if not host.opens_sockets:
+        gateway = screen.line.to_type("serve", more=f"--server {entry.name} --held --print-config {host.key}")
+        hint = f"print an entry that uses the held server by a command: {gateway}"
+        raise NotExportedError(entry.name, host, "it does not take the URL of a Unix socket", hint=hint)
+    keeper, address = keeper_of_user(), address_of(entry, screen.line.config)
+    found = keeper.socket_of(address, Deadline(REACH_SECONDS)) if keeper is not None and address is not None else None
+    if found is None:
+        again = screen.line.to_type("up", entry.name)
+        raise ConnectError(f"server {entry.name!r} is not held", hint=f"hold it: {again}", server=entry.name)
+    return {"type": "http", "url": url_of(found)}
 
 
 def _entry(store: ConfigStore, name: str, *, held: bool) -> ServerEntry:

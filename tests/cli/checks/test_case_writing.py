@@ -10,6 +10,25 @@ from tests.cli.conftest import entry_of
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
+MANY = """
+from gaia_mcp import MCPAgent, tool
+
+
+class Many(MCPAgent):
+    "Has many resources."
+
+    @tool(read_only=True)
+    def status(self) -> str:
+        "Whether it runs."
+        return "it runs"
+
+    def get_mcp_resources(self):
+        return [{"uri": f"many://{number}", "name": str(number)} for number in range(5000)]
+
+    def read_mcp_resource(self, uri):
+        return uri
+"""
+
 
 def test_the_first_file_is_written_from_what_a_server_offers(demo: Gaia) -> None:
     """Issue: it can be run as it is. A tool that may change something is not called."""
@@ -56,3 +75,23 @@ def test_a_file_that_is_there_is_not_replaced(demo: Gaia) -> None:
     assert (demo.cwd / "c.yaml").read_text() == "mine"
     assert demo("init", "--spec", "demo", "c.yaml", "--force").code == 0
     assert "checks:" in (demo.cwd / "c.yaml").read_text()
+
+
+def test_a_file_for_a_server_of_thousands_of_resources_can_be_read(gaia: Gaia) -> None:
+    """Ours: the file has a limit. What has been left out is counted in it."""
+    (gaia.cwd / "many.py").write_text(MANY)
+    assert gaia("init", "--spec", "./many.py").code == 0
+
+    ran = gaia("test-client", "./many.py", "--spec", "checks.yaml", "--json")
+
+    found = outcomes(ran)
+    assert ran.code == 0
+    assert (len(found), found["NAME"], found["status"]) == (102, "skip", "ok")
+
+
+def test_a_file_is_written_for_a_server_of_invalid_features(gaia: Gaia) -> None:
+    """Ours: what it offers in an invalid form is left out."""
+    gaia.write({name: entry_of(name) for name in ("bad-resources", "bad-tools")})
+
+    for name in ("bad-resources", "bad-tools"):
+        assert gaia("init", "--spec", name, f"{name}.yaml").code == 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.cli.checks.expectations import MAX_SHOWN, Answer, differences
+from gaia_mcp.cli.checks.expectations import MAX_COMPARED, MAX_SHOWN, Answer, differences
 from gaia_mcp.core.errors import DeadlineError, PeerError
 
 VALUES = st.recursive(
@@ -128,6 +128,16 @@ def test_many_differences_are_counted() -> None:
     assert found[-1].words == "structured: 80 more differences"
     assert len(text.lines) == MAX_SHOWN + 1
     assert text.lines[-1] == "… 101 more lines"
+
+
+def test_a_text_of_any_size_is_compared_in_its_first_lines() -> None:
+    """Ours: comparing takes quadratic time, and a server may send any number of lines."""
+    same = "\n".join(map(str, range(MAX_COMPARED)))
+    (far,) = differences({"text": f"{same}\na"}, answer(f"{same}\nb"))
+    (many,) = differences({"text": "a\nb"}, answer("x\n" * 1_000_000))
+
+    assert list(far.lines) == ["… they differ after line 1000"]
+    assert len(many.lines) == MAX_SHOWN + 1
 
 
 @pytest.mark.parametrize(
