@@ -140,7 +140,10 @@ class Session(ServerInUse):
 
     def check_alive(self, *, reconnects: bool = True) -> None:
         """Check that the server responds. Without `reconnects` raises why the connection has ended."""
-        self.client.check_alive(self._time(), reconnects=reconnects)
+        if reconnects and self.entry.held is not None:
+            self.entry.held.check(self._time() or self.client.deadline())
+        else:
+            self.client.check_alive(self._time(), reconnects=reconnects)
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
         """Stop the server for good, as `ServerInUse.close`."""
@@ -244,7 +247,10 @@ class Session(ServerInUse):
 
     def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also after the server has been restarted."""
-        self.client.subscribe_resource(uri, self._time())
+        deadline = self._time() or self.client.deadline()
+        if self.entry.held is not None:
+            self.entry.held.check(deadline, uri)
+        self.client.subscribe_resource(uri, deadline)
 
     def set_log_level(self, level: str) -> None:
         """Request log messages from `level` upwards, if the server declares logging. Raises `LocalProtocolError` for an

@@ -31,6 +31,8 @@ EVERYTHING = NPM_SERVERS.folder / "node_modules" / "@modelcontextprotocol" / "se
 TEXT = "held"
 # A loop that a person may type, and more servers than a person has.
 LOOP, HELD_AT_ONCE = 100, 49
+# The memory after the first of many calls, and after all of them, as multiples of an effort's calls.
+FIRST, ALL = 2, 33
 # The file of servers that `environment_with` writes. In the words of a program it is its path.
 FILE = "mcp_servers.json"
 
@@ -86,22 +88,36 @@ def keeper(effort: Effort, folder: Path) -> list[Figure]:
         )  # type: ignore[misc]
         before = busy_seconds(process)
         repetitions = max(1, effort.calls // 10)
-        ours = sum(run(call, environment).busy_seconds for _ in range(repetitions))
+        ours = least = 0.0
+        for _ in range(repetitions):
+            ours += run(call, environment).busy_seconds
+            least += run(start, environment).busy_seconds
         theirs = busy_seconds(process) - before
-        (least,) = medians(effort.commands, lambda: run(start, environment).busy_seconds)
-        busy = (ours + theirs) / repetitions
         looped = run(["sh", "-c", loop], environment).seconds
+        grown = []
+        for number in (effort.calls * FIRST, effort.calls * (ALL - FIRST)):
+            lines = folder / "calls.jsonl"
+            lines.write_text((json.dumps({"tool": "greet", "arguments": {"name": "Ada"}}) + "\n") * number)
+            run([GAIA, "mcp", "call", "demo", "--batch", str(lines)], environment)
+            grown.append(resident_bytes(process) / 1e6)
         run([GAIA, "mcp", "up", *many], environment)
         memory = resident_bytes(process) / 1e6
     finally:
         run([GAIA, "mcp", "down", "--all"], environment)
-    each = f"{ours / repetitions * 1000:.1f} + {theirs / repetitions * 1000:.1f} / {least * 1000:.1f} ms"
+    each = "{:.1f} + {:.1f} / {:.1f} ms".format(*(spent / repetitions * 1000 for spent in (ours, theirs, least)))
     return [
         Figure("gaia mcp call of a held server / python -c pass", warm / base, 3, remark=beside(warm, base)),
-        Figure("processor time of it and of the keeper / of python -c pass", busy / least, 2, remark=each),
+        Figure("processor time of it and of the keeper / of python -c pass", (ours + theirs) / least, 2, remark=each),
         Figure("TAB of values of a held server / python -c pass", completed / base, 4, remark=beside(completed, base)),
         Figure(f"{min(effort.calls, LOOP)} calls of a held server in a shell's loop", looped, 5, "s"),
         Figure(f"memory of a keeper of {len(many) + 1} servers", memory, 40, "MB"),
+        Figure(
+            f"memory of a keeper that {effort.calls * ALL:,} calls add",
+            grown[1] - grown[0],
+            2,
+            "MB",
+            remark=f"{grown[0]:.1f} MB after {effort.calls * FIRST:,}",
+        ),
     ]
 
 

@@ -41,9 +41,11 @@ SWITCH = "GAIA_MCP_KEEPER"
 #   release    end the servers called `names`, or all; `places` has the file or the folder that each name is of
 #   stderr     the end of what the server wrote to stderr after `written` bytes
 #   complete   the values of an argument, with the parameters of MCP's `completion/complete` as `completion`
+#   ping       check within `seconds` that the server responds
+#   subscribe  check within `seconds` that it accepts a subscription to the resource `uri`
 #   end        end, if no call is running
-_METHODS = ("use", "hold", "list", "release", "stderr", "complete", "end")
-USE, HOLD, LIST, RELEASE, STDERR, COMPLETE, END = (f"gaia/{method}" for method in _METHODS)
+_METHODS = ("use", "hold", "list", "release", "stderr", "complete", "ping", "subscribe", "end")
+USE, HOLD, LIST, RELEASE, STDERR, COMPLETE, PING, SUBSCRIBE, END = (f"gaia/{method}" for method in _METHODS)
 # The codes of its error responses: the server is not held; the request is of another version; a call is running.
 NOT_HELD, OTHER_VERSION, IS_BUSY = -32050, -32051, -32052
 # An error of the server, in a response to a request that was passed on to it: `data` is the error.

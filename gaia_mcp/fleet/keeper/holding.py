@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.client.transports.unix_socket import Connected, SocketTransport
 from gaia_mcp.core.errors import ConnectionLostError, MCPError, NotConnectedError
@@ -26,12 +26,20 @@ if TYPE_CHECKING:
 _SERVER_ERROR = b"%d" % SERVER_ERROR
 
 
+class Checking(Protocol):
+    """Checks within `deadline` that a server responds, or accepts a subscription to the resource at `uri`."""
+
+    def __call__(self, deadline: Deadline, uri: str | None = None) -> None:
+        """Raises `MCPError`, in particular `NotConnectedError` if it is not held any more."""
+
+
 class Holding:
     """The server `shown`, which a keeper holds: `first` is a connection to it, with `received` on it already, and
     `connect` makes further ones; it returns None if the server is not held any more. `revision` is the one that the
     server speaks, and so does the keeper then, whose results are those of the server. `remark` is for the user,
-    `stderr_tail` returns the end of the server's stderr. `masker` masks the secrets that were passed to it, by default
-    those of its entry with this process's variables.
+    `stderr_tail` returns the end of the server's stderr. `check` raises `MCPError` if the server does not respond, or
+    refuses a subscription to the resource at a URI: the keeper answers both in its place. `masker` masks the secrets
+    that were passed to it, by default those of its entry with this process's variables.
     """
 
     def __init__(
@@ -40,6 +48,7 @@ class Holding:
         first: socket.socket,
         remark: str,
         stderr_tail: Callable[[], str],
+        check: Checking,
         *,
         revision: str | None = None,
         received: bytes = b"",
@@ -51,6 +60,7 @@ class Holding:
         self._shown = shown
         self._first: Connected | None = Connected(first, received)
         self._stderr_tail = stderr_tail
+        self.check = check
         self._connect = connect
         self._masker = masker
         self._used: SocketTransport | None = None

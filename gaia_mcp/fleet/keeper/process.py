@@ -35,11 +35,13 @@ from gaia_mcp.fleet.keeper import (
     MAX_LINE_BYTES,
     NOT_HELD,
     OTHER_VERSION,
+    PING,
     READ_BYTES,
     RELEASE,
     SERVER_ERROR,
     SOCKET,
     STDERR,
+    SUBSCRIBE,
     USE,
     Address,
     encoded_line,
@@ -371,6 +373,10 @@ class Keeper:
             if method == COMPLETE:
                 place, _ = self._found(address, self._find(address))
                 return _responded(number, {"values": place.completed(params["completion"])})
+            if method in (PING, SUBSCRIBE):
+                place, _ = self._found(address, self._find(address))
+                place.check(Deadline(params["seconds"]), params["uri"] if method == SUBSCRIBE else None)
+                return _responded(number, {})
         except _EndingError:
             return None
         except _NotHeldError:
@@ -607,6 +613,15 @@ class Place:
         found = server.client.complete(completion["ref"], argument["name"], argument["value"], known, deadline)
         masker = server.masker()
         return [value for value in found.values if masker.text(value) == value]
+
+    def check(self, deadline: Deadline, uri: str | None) -> None:
+        """Check that the server responds, or accepts a subscription to the resource at `uri`. Raises `MCPError`."""
+        client = self.server.backend.ready().client
+        if uri is None:
+            client.check_alive(deadline)
+        else:
+            # Those of its clients reach it later, and twice is as once.
+            client.subscribe_resource(uri, deadline)
 
     def facts(self) -> Wire:
         """Its description in `ps --json`."""

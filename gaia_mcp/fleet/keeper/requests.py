@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp._version import __version__
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, WAIT_SLICE_SECONDS, Deadline
-from gaia_mcp.core.errors import ConnectError, ConnectionLostError, DeadlineError, MCPError
+from gaia_mcp.core.errors import ConnectError, ConnectionLostError, DeadlineError, MCPError, NotConnectedError
 from gaia_mcp.core.local_sockets import check_folder, connect
 from gaia_mcp.fleet.keeper import (
     COMPLETE,
@@ -27,10 +27,12 @@ from gaia_mcp.fleet.keeper import (
     MIN_SECONDS,
     NOT_HELD,
     OTHER_VERSION,
+    PING,
     READ_BYTES,
     RELEASE,
     SERVER_ERROR,
     STDERR,
+    SUBSCRIBE,
     USE,
     Address,
     encoded_line,
@@ -119,6 +121,7 @@ class Keeper:
             connection,
             str(result.get("remark", "")),
             partial(self.stderr_tail, address, result.get("written", 0)),
+            partial(self._checked, address),
             revision=result.get("revision"),
             received=received,
             connect=again,
@@ -173,6 +176,18 @@ class Keeper:
             result = self._result(COMPLETE, {**_params(address), "completion": completion}, deadline)
             return [str(value) for value in result["values"]] if result is not None else []
         return []
+
+    def _checked(self, address: Address, deadline: Deadline, uri: str | None = None) -> None:
+        """As `check` of a `Holding`."""
+        params = {**_params(address), "seconds": deadline.remaining(), "uri": uri}
+        try:
+            result = self._result(PING if uri is None else SUBSCRIBE, params, deadline)
+        except KeeperLateError as late:
+            # The keeper waits for the server.
+            stage = "a ping" if uri is None else f"resources/subscribe {uri!r}"
+            raise DeadlineError(address.shown, stage, deadline.allowed) from late
+        if result is None:
+            raise NotConnectedError(address.shown)
 
     def end(self) -> bool:
         """End it, with all its servers, if no call is running; whether it ends, or has ended."""

@@ -68,7 +68,7 @@ def test_a_server_that_a_keeper_holds_is_reached_over_its_socket() -> None:
     ours, theirs = socket.socketpair()
     entry = read_entry("fs", {"command": "x"})
     with ours, theirs:
-        transport = transport_of(entry._replace(held=Holding("fs", ours, "", str)), 5)
+        transport = transport_of(entry._replace(held=Holding("fs", ours, "", str, lambda *_: None)), 5)
 
     assert isinstance(transport, SocketTransport)
     assert (transport.name, transport.timeout) == ("fs", 5)

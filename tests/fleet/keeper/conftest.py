@@ -57,7 +57,7 @@ class Running:
         # A thread that reports this stands still.
         self.stands_at = "'brief' is ended"
         self._stands, self._goes_on = False, threading.Event()
-        self.process = Process(folder, self.find, self._report, clock=self.clock, **options)
+        self.process = Process(folder, self.find, self._report, **{"clock": self.clock, **options})
         self.keeper = Keeper(folder / SOCKET)
         self._thread = threading.Thread(target=self.process.serve, name="keeper")
         self._thread.start()

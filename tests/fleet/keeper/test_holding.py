@@ -78,7 +78,9 @@ def holding(first: End, *more: End, **options: Any) -> Holding:
     def connect(_: Deadline) -> Connected | None:
         return Connected(left.pop(0).ours) if left else None
 
-    return Holding("calc@b", first.ours, "a remark", lambda: "no secret12345", connect=connect, **options)
+    return Holding(
+        "calc@b", first.ours, "a remark", lambda: "no secret12345", lambda *_: None, connect=connect, **options
+    )
 
 
 def client_of(held: Holding) -> MCPClient:
@@ -142,7 +144,9 @@ def test_a_connection_that_is_not_used_is_closed(ends: list[End]) -> None:
 def test_what_was_received_already_comes_first() -> None:
     """Ours: it may have come with the keeper's response."""
     ours, theirs = socket.socketpair()
-    held = Holding("calc", ours, "", lambda: "", received=b'{"jsonrpc":"2.0","method":"notifications/x"}\nrest')
+    held = Holding(
+        "calc", ours, "", str, lambda *_: None, received=b'{"jsonrpc":"2.0","method":"notifications/x"}\nrest'
+    )
     channel = held.transport(ENTRY, ENOUGH_SECONDS, debug=False)
     assert channel.connect()
     held.close()

@@ -9,7 +9,9 @@ import resource
 import shutil
 import socket
 import threading
+import time
 from contextlib import contextmanager, suppress
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +19,16 @@ import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
     CallCutError,
     CallLostError,
     ConnectError,
     ConnectionLostError,
+    DeadlineError,
     MCPError,
+    NotConnectedError,
+    PeerError,
     ServerExitedError,
     ServerUnknownError,
 )
@@ -325,6 +331,21 @@ def test_a_server_is_ended_once_no_client_was_connected_for_its_time(running: Ru
     wait_until(lambda: not (running.folder / "calc.sock").exists())
 
 
+def test_a_clock_that_is_set_ends_no_server(start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: by a person, by the network, or since the machine has slept; only time without a call counts."""
+    running = start(clock=signature(Process).parameters["clock"].default)
+    running.hold("calc", REMEMBERS, seconds=3600.0)
+    assert keep(running, "0") == ""
+    clock, years = time.time, 10 * 365 * 24 * 3600.0
+    for number, jump in enumerate((years, -years)):
+        running.wait_until_alone()
+        monkeypatch.setattr(time, "time", lambda jump=jump: clock() + jump)
+        running.process._ring()
+
+        assert 0 <= running.facts()["calc"]["idle"] < 3600
+        assert keep(running, str(number + 1)) == str(number)
+
+
 def test_values_of_arguments_are_those_that_the_server_suggests(running: Running) -> None:
     """Ours: for a TAB; a server that cannot is no problem."""
     running.hold("calc", script("good_handshake"))
@@ -335,6 +356,33 @@ def test_values_of_arguments_are_those_that_the_server_suggests(running: Running
     assert running.keeper.completed(Address("offers"), completion, enough()) == ["python", "pypy"]
     assert running.keeper.completed(Address("other"), completion, enough()) == []
     assert running.answers(request(COMPLETE, name="calc", completion={}))["error"]["code"] == INVALID_PARAMS
+
+
+def test_a_command_learns_what_the_keeper_would_hide_of_a_server(running: Running) -> None:
+    """Ours: the keeper responds to a ping, and accepts a subscription, whatever the server does."""
+    running.hold("calc", script("good_handshake"))
+    running.hold("sick", script("refuses_ping"))
+    running.hold("mute", script("refuses_ping", "hangs"))
+    holdings = {name: running.keeper.use(Address(name), enough()) for name in ("calc", "sick", "mute")}
+    calc, sick, mute = holdings.values()
+    assert calc is not None
+    assert sick is not None
+    assert mute is not None
+
+    calc.check(enough())
+    with pytest.raises(PeerError, match="answered ping with error -32603: not today"):
+        sick.check(enough())
+    with pytest.raises(PeerError, match="answered resources/subscribe with error -32603: not today"):
+        sick.check(enough(), "file:///a")
+    with pytest.raises(DeadlineError, match=r"'mute' did not answer a ping within 0.2 s"):
+        mute.check(Deadline(0.2))
+    with pytest.raises(DeadlineError, match=r"'mute' did not answer resources/subscribe 'file:///a' within 0.2 s"):
+        mute.check(Deadline(0.2), "file:///a")
+    running.keeper.release(["calc"])
+    with pytest.raises(NotConnectedError):
+        calc.check(enough())
+    for each in (calc, sick, mute):
+        each.close()
 
 
 # What it refuses.
