@@ -119,6 +119,11 @@ class ServerInUse:
         """Whether requests can be sent without connecting."""
         return self.was_open and self.client.is_connected()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was stopped for good."""
+        return self._is_closed
+
     def open(self, deadline: Deadline | None = None) -> Peer:
         """Connect and agree on a version, also again after the connection has ended. Raises as `MCPClient.open` does,
         and `NotConnectedError` after `close`, which may come meanwhile and find nothing to stop.

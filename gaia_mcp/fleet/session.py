@@ -23,6 +23,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.pipelining import Pipeline
     from gaia_mcp.client.tools import Completion, MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
@@ -138,6 +139,10 @@ class Session(ServerInUse):
         """Whether the connection is open."""
         return self.client.is_connected()
 
+    def stay_disconnected(self) -> None:
+        """From now on a connection that is lost is not replaced: the next request raises `NotConnectedError`."""
+        self.client.engine.forget()
+
     def check_alive(self, *, reconnects: bool = True) -> None:
         """Check that the server responds. Without `reconnects` raises why the connection has ended."""
         if reconnects and self.entry.held is not None:
@@ -192,6 +197,12 @@ class Session(ServerInUse):
         sent is never sent again. The structured content is not validated.
         """
         return self.client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
+
+    def calls(self, tool: str, arguments: dict[str, Any]) -> Pipeline | None:
+        """The same call many times on the open connection, several at once by one thread, each with a deadline as that
+        of `call`; None where each call needs a thread.
+        """
+        return self.client.engine.pipeline("tools/call", {"name": tool, "arguments": arguments}, self._time)
 
     def prompts(self) -> list[dict[str, Any]]:
         """All prompts, masked. They are cached, as the tools are."""

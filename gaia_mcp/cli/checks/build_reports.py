@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.checks.report import FAIL, SKIP, WARN, Check, Report, summary_line
@@ -147,10 +147,12 @@ def tap(reports: Sequence[Report]) -> Iterator[str]:
             name = re.sub(r"[\\#]", r"\\\g<0>", one_line(f"{report.title}: {check.name}"))
             directive = f" # SKIP {one_line(check.detail)}" if check.outcome == SKIP else ""
             yield f"{'not ok' if check.outcome == FAIL else 'ok'} {next(numbers)} - {name}{directive}"
-            if check.outcome in (FAIL, WARN):
-                facts = {"message": check.detail, "severity": check.outcome.lower()}
+            if check.outcome in (FAIL, WARN) or check.load is not None:
+                facts: dict[str, Any] = {"message": check.detail, "severity": check.outcome.lower()}
                 if check.request:
                     facts["request"] = check.request
+                if check.load is not None:
+                    facts["load"] = check.load.as_object()
                 yield "  ---"
                 # JSON is YAML.
                 yield from (f"  {key}: {json.dumps(held)}" for key, held in facts.items())

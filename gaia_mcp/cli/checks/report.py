@@ -11,21 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaia_mcp.cli.screen import LEAST_CELLS, broken, fitted, fitting
+from gaia_mcp.cli.screen import LEAST_CELLS, broken, fitted, fitting, on_terminal, width_of
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.checks.load import Load
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
+# The indentation of what is below the line of a check.
+BELOW = " " * 8
 OK, WARN, FAIL, SKIP = "ok", "warn", "FAIL", "skip"
 # The name of the check that calls a tool.
 CALL = "call"
+# The name of the check that calls it many times.
+LOAD = "load"
 _COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red", SKIP: ""}
 
 
@@ -33,7 +38,7 @@ _COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {OK: "green", WARN:
 class Check:
     """One check: `outcome` is "ok", "warn", "FAIL" or "skip". That of a case has its `request`, a command line, and
     the `differences` between what was expected and seen, as lines; if it has failed, its `place`, a file and the number
-    of a line, which is 0 if it is unknown.
+    of a line, which is 0 if it is unknown. That of a load has what was measured.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Check:
     request: str = ""
     differences: Sequence[str] = ()
     place: tuple[Path, int] | None = None
+    load: Load | None = None
 
     @property
     def is_call(self) -> bool:
@@ -126,6 +132,8 @@ class Report:
             if check.request:
                 row["request"] = check.request
                 row["differences"] = list(check.differences)
+            if check.load is not None:
+                row["load"] = check.load.as_object()
             if check.error is not None:
                 row["error"] = screen.error_object(check.error)
             shown.append(row)
@@ -170,8 +178,12 @@ def print_check(screen: Screen, item: Check) -> None:
         below = item.detail.split("; ")
     if item.outcome == FAIL and item.request:
         below = [item.request, *item.differences]
+    if item.load is not None and on_terminal(sys.stdout) and not screen.quiet:
+        if item.outcome == OK and item.detail not in line:
+            below = item.load.parts()
+        below = [*below, *item.load.latencies.picture(width_of(sys.stdout) - len(BELOW))]
     for more in below:
-        screen.print_line(f"        {more}")
+        screen.print_line(f"{BELOW}{more}")
 
 
 def summary_line(reports: Sequence[Report], seconds: float) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking import check_schema, validation_errors
 from gaia_mcp.cli.calls import typed
 from gaia_mcp.cli.calls.tool_call import called, checked_arguments
-from gaia_mcp.cli.checks.report import CALL, FAIL, OK, SKIP, WARN, Check, Report, untried
+from gaia_mcp.cli.checks.report import CALL, FAIL, LOAD, OK, SKIP, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -45,6 +45,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.cases import CaseFile
+    from gaia_mcp.cli.checks.load import LoadWanted
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -80,7 +81,7 @@ class CallWanted(NamedTuple):
 
 class Wanted(NamedTuple):
     """The requested checks: calls, the locked tools, the cases of a file, each of which may fail `retries` times before
-    it has failed. `known` holds the tools of all servers, by name.
+    it has failed. `known` holds the tools of all servers, by name. `load` is of the tool of the only call.
     """
 
     calls: Sequence[CallWanted]
@@ -88,12 +89,14 @@ class Wanted(NamedTuple):
     known: Mapping[str, Sequence[Known]]
     cases: CaseFile | None = None
     retries: int = 0
+    load: LoadWanted | None = None
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
         contract = ["contract"] if self.locked_tools is not None else []
         cases = [case.name for case in self.cases.cases] if self.cases is not None else []
-        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases]
+        load = [LOAD] if self.load is not None else []
+        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases, *load]
 
     def named_calls(self) -> dict[str, CallWanted]:
         """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
@@ -119,6 +122,8 @@ class _Checker:
         self.report = report
         self.deadline = deadline
         self._answering = answering
+        # The tool that was called last, with its arguments.
+        self._called: tuple[MCPTool, dict[str, Any]] | None = None
 
     def run(self, wanted: Wanted) -> None:
         """Do all checks until a failure makes the remaining ones pointless; those are reported as skipped."""
@@ -158,6 +163,11 @@ class _Checker:
             answer_with = partial(self._answering.answer_with, self.session.entry.name)
             runner = CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ, wanted.retries)
             runner.run(self.report, self.deadline)
+        if wanted.load is not None and self._called is not None and not self.report.failures:
+            from gaia_mcp.cli.checks.load_runs import load_check
+
+            is_watched = self.report.on_check is not None
+            self.report.add(load_check(self._screen, self.session, *self._called, wanted.load, is_watched=is_watched))
 
     def end(self) -> None:
         """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""
@@ -295,6 +305,7 @@ class _Checker:
         except SchemaError:
             pass  # The schema fails its own check; as with `call`, the tool is called in any case.
         result = called(self._screen.line, self.session, tool, arguments)
+        self._called = tool, arguments
         blocks = result.get("content")
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []

@@ -90,6 +90,36 @@ ProtocolOption = Annotated[
     ),
 ]  # fmt: skip
 
+LoadOption = Annotated[
+    int | None,
+    typer.Option(
+        "--load", metavar="N", min=1, max=10_000_000, help="Then call the tool of --call N times, and measure it.",
+        show_default=False,
+    ),
+]  # fmt: skip
+DurationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--duration", metavar="TIME", help="Call it for so long, such as 30s; with --load, whichever ends first.",
+        show_default=False,
+    ),
+]  # fmt: skip
+ConcurrencyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency", metavar="N", min=1, max=256, help="Make so many of these calls at once. Default: 1.",
+        show_default=False,
+    ),
+]  # fmt: skip
+BudgetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget", metavar="WHAT=LIMIT", help="Fail if they exceed it: p50, p90, p99, max, errors, rate or memory.",
+        show_default=False,
+    ),
+]  # fmt: skip
+YesOption = Annotated[bool, typer.Option("--yes", help="Make them on a server that is not on this machine, too.")]
+
 # The key in the context for the number of `--call` before each of the words.
 _CALLS_BEFORE = "gaia_mcp.calls_before"
 
@@ -130,6 +160,11 @@ def check(
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     as_tap: TapOption = False,
+    load: LoadOption = None,
+    duration: DurationOption = None,
+    concurrency: ConcurrencyOption = None,
+    budget: BudgetOption = None,
+    is_sure: YesOption = False,
     *,
     context: typer.Context,
 ) -> None:
@@ -139,7 +174,8 @@ def check(
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
     something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
-    that is named; of all of them, those that a server does not support are left out.
+    that is named; of all of them, those that a server does not support are left out. With --load or --duration, calls
+    the tool of --call many times once everything has passed, and fails if a --budget is not kept.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table, and each failure becomes an annotation.
@@ -154,6 +190,7 @@ def check(
         return
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
+    from gaia_mcp.cli.checks.load import check_local, read_load
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
@@ -171,17 +208,22 @@ def check(
     calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args, deadline)
     if not names and not typed.after and not every:
         raise UsageError("no server given", hint=f"name one, or {screen.line.again('test all of them', '--all')}")
+    wanted_load = read_load(screen.line, len(calls), load, duration, concurrency, budget or (), is_sure=is_sure)
     cases = None
     if spec is not None:
         from gaia_mcp.cli.checks.cases import read_cases
 
         cases = read_cases(screen.line, spec, os.environ)
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries)
+    wanted = Wanted(
+        calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries, wanted_load
+    )
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
     revisions = _revisions(protocol or [])
-    # A held server has been connected with a revision already.
-    screen.line.is_fresh |= bool(revisions)
+    # A held server has been connected with a revision already, and its keeper would be measured too.
+    screen.line.is_fresh |= bool(revisions) or wanted_load is not None
+    if wanted_load is not None and not is_sure:
+        check_local(screen.line, entries)
     remark_on_retries(screen, entries)
     remark_on_oauth(screen, entries)
     if not entries and not unusable:
@@ -195,7 +237,11 @@ def check(
         on_check = partial(print_check, screen) if is_watched else None
 
         def check_each(entries: Sequence[ServerEntry]) -> list[Report]:
-            return check_all(screen, entries, wanted, answering, deadline, on_check)
+            # Their loads at once would slow each other down.
+            groups = [entries] if wanted_load is None else [[entry] for entry in entries]
+            return [
+                report for group in groups for report in check_all(screen, group, wanted, answering, deadline, on_check)
+            ]
 
         if revisions:
             tested = check_revisions(revisions, entries, check_each, offered="all" in (protocol or ()))

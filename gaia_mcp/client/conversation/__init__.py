@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
 
 from gaia_mcp._version import __version__
-from gaia_mcp.client.conversation.dispatcher import Dispatcher, RequestFailed, Waiter
+from gaia_mcp.client.conversation.dispatcher import GARBLED_SECONDS, Dispatcher, RequestFailed, Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
@@ -40,6 +40,7 @@ from gaia_mcp.protocol.jsonrpc import RequestId, Result
 from gaia_mcp.protocol.tasks import EXTENSIONS, SHORTEST_POLL_SECONDS, TASK_RESULT_TYPES, Task, read_task
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.pipelining import Complete, Pipeline
     from gaia_mcp.client.host import Host
 
     Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
@@ -51,9 +52,6 @@ CLIENT_INFO = {"name": "gaia-mcp", "title": "GAIA MCP", "version": __version__}
 PROBE_SECONDS = 10.0
 # A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
 CANCEL_SECONDS = 1.0
-# After a line that may have been the response: enough for a server that logs such lines and responds at once, and soon
-# enough for a person who waits for one that does not.
-GARBLED_SECONDS = 2.0
 
 
 @final
@@ -200,6 +198,19 @@ class Conversation:
         if isinstance(outcome, Result):
             return jsonrpc.result(outcome.id, outcome.result)
         return jsonrpc.error(outcome.id, outcome.code, outcome.text, outcome.data)
+
+    def pipeline(
+        self, method: str, params: dict[str, Any], new_deadline: Callable[[], Deadline], complete: Complete
+    ) -> Pipeline | None:
+        """The same request many times, by one thread, as `Pipeline` says; None on a channel that cannot do that."""
+        if not self._channel.has_one_stream:
+            return None
+        from gaia_mcp.client.conversation.pipelining import Pipeline
+
+        def refusal(response: ErrorResponse) -> PeerError:
+            return self._refusal(method, response.code, response.text, response.data)
+
+        return Pipeline(self._dispatcher, self._channel, method, params, new_deadline, complete, refusal, self._invalid)
 
     def send_notification(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> None:
         """Send a notification. Raises as `request` does."""

@@ -59,6 +59,9 @@ ASIDE_SECONDS = 2.0
 MAX_SERVER_REQUESTS = 32
 # A tool that sends one request soon sends another, and starting a thread takes longer than most hosts take to answer.
 KEPT_SECONDS = 5.0
+# After a line that may have been the response: enough for a server that logs such lines and responds at once, and soon
+# enough for a person who waits for one that does not.
+GARBLED_SECONDS = 2.0
 # The error code of the specification for a sampling request that the user rejects.
 DECLINED = -1
 
@@ -386,7 +389,8 @@ class RequestFailed(NamedTuple):
 
 
 class Waiter:
-    """One caller of `channel`: the queue for the outcomes of its request, and its deadline.
+    """One caller of `channel`: the queue for the outcomes of its request, and its deadline. A caller with several
+    requests has one queue of `outcomes` for all of them.
 
     Only the newest progress is stored, beside the queue, and at most one progress event in the queue announces it, so
     that events do not pile up for a slow caller.
@@ -394,10 +398,15 @@ class Waiter:
 
     __slots__ = ("_channel", "_is_announced", "_progress", "deadline", "outcomes")
 
-    def __init__(self, channel: Channel, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        deadline: Deadline,
+        outcomes: SimpleQueue[Event | MCPError | RequestFailed | None] | None = None,
+    ) -> None:
         self._channel = channel
         self.deadline = deadline
-        self.outcomes: SimpleQueue[Event | MCPError | RequestFailed | None] = SimpleQueue()
+        self.outcomes = SimpleQueue() if outcomes is None else outcomes
         self._progress: Progressed | None = None
         # Whether a progress event is among the outcomes.
         self._is_announced = False

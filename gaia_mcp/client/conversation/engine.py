@@ -57,6 +57,7 @@ from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.protocol.tasks import is_task
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.pipelining import Pipeline
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.text.redaction.masker import Masker
@@ -296,14 +297,17 @@ class Engine:
         deadline: Deadline,
         *,
         on_progress: OnProgress | None = None,
+        begun: tuple[dict[str, Any], Conversation] | None = None,
     ) -> dict[str, Any]:
         """The result of any request. Reconnects if the connection was lost, and asks the host for the input that the
-        server requires, including URLs that have to be opened first.
+        server requires, including URLs that have to be opened first. `begun` is what its first round trip returned, if
+        that has been made.
         """
         name, asking = self.transport.name, params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
             try:
-                result, conversation = self.round_trip(method, asking, deadline, on_progress=on_progress)
+                result, conversation = begun or self.round_trip(method, asking, deadline, on_progress=on_progress)
+                begun = None
             except PeerError as error:
                 if error.code != URL_REQUIRED or not are_opened(self.host, error, deadline):
                     raise
@@ -319,6 +323,15 @@ class Engine:
                 self.pause_before(attempt, method, deadline)
             asking = retry_params(params or {}, wanted, answers(name, self.host, wanted.requests, deadline))
         raise self.too_many_round_trips()
+
+    def pipeline(self, method: str, params: dict[str, Any], new_deadline: Callable[[], Deadline]) -> Pipeline | None:
+        """The same request many times on the open connection, as `Conversation.pipeline`. Raises as a request does."""
+        conversation = self.ready(new_deadline())
+
+        def complete(result: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
+            return self.request(method, params, deadline, begun=(result, conversation))
+
+        return conversation.pipeline(method, params, new_deadline, complete)
 
     def round_trip(
         self,

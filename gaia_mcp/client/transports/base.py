@@ -84,6 +84,8 @@ class Channel(ABC):
     listens: ClassVar[bool] = True
     # The `case` of the error for a server that does not respond at its start.
     silence_case: ClassVar[str] = ""
+    # Whether all responses arrive in one place, so that one thread can wait for several.
+    has_one_stream: ClassVar[bool] = False
     # Where the other end writes its messages, for an error; empty if they are responses.
     output: ClassVar[str] = ""
 
@@ -136,6 +138,9 @@ class Channel(ABC):
 
     def wake(self) -> None:  # noqa: B027
         """Make a thread that reads in `wait` check its queue and its deadline again."""
+
+    def sleep_only(self) -> None:  # noqa: B027
+        """Spend no processor time on waiting from now on, although a response may reach its caller later."""
 
     @abstractmethod
     def is_running(self) -> bool:

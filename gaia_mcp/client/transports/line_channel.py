@@ -38,6 +38,8 @@ class LineChannel(Channel):
     A subclass sets `_receiver`, and `_reader` and `_reading` to the thread and what it runs, in `start`.
     """
 
+    has_one_stream = True
+
     def __init__(
         self,
         name: str,
@@ -89,6 +91,10 @@ class LineChannel(Channel):
     def wake(self) -> None:
         if self._reading is not None:
             self._reading.wake()
+
+    def sleep_only(self) -> None:
+        if self._reading is not None:
+            self._reading.sleep_only()
 
     def masker(self) -> Masker:
         return self._new_masker() if self._new_masker is not None else super().masker()

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.config.command import Command, references_in
@@ -320,15 +319,3 @@ class HeldProvider(GatewayProvider):
         finally:
             self._held.end(failed=failed)
         return result
-
-
-def memory_of(group: int, processes: Path = Path("/proc")) -> int | None:
-    """The resident memory of the processes of a group, in bytes; None where the system has no folder of `processes`."""
-    total, page = 0, os.sysconf("SC_PAGESIZE")
-    for process in processes.glob("[0-9]*"):
-        with suppress(OSError):
-            # The name of the program, which may contain anything, ends with the last bracket.
-            fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
-            if int(fields[2]) == group:
-                total += int(fields[21]) * page
-    return total or None

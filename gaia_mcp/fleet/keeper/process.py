@@ -50,8 +50,9 @@ from gaia_mcp.fleet.keeper import (
 )
 from gaia_mcp.fleet.keeper.connections import CommandView, HeldHere, LineClient, serve_lines
 from gaia_mcp.fleet.keeper.folder import Folder
-from gaia_mcp.fleet.keeper.held import LAST_SECONDS, HeldServer, Key, memory_of
+from gaia_mcp.fleet.keeper.held import LAST_SECONDS, HeldServer, Key
 from gaia_mcp.fleet.keeper.over_http import HttpClients, is_request
+from gaia_mcp.fleet.process_usage import memory_of
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 
 if TYPE_CHECKING:

@@ -76,6 +76,7 @@ class LeaderFollower:
         can_poll = hasattr(select, "poll")
         self._readers = Readers("thread" if can_poll else "thread-only")
         self._woken, self._wake = os.pipe() if can_poll else (-1, -1)
+        self._may_look = False
         if can_poll:
             for wake_end in (self._woken, self._wake):
                 os.set_blocking(wake_end, False)
@@ -133,6 +134,10 @@ class LeaderFollower:
             # The thread checks neither.
             if self._readers.leader is not None:
                 self._poke()
+
+    def sleep_only(self) -> None:
+        """Make callers sleep at once from now on, as without `busy_polls`."""
+        self._may_look = False
 
     def keep_reading(self) -> None:
         """Make the thread read now if no caller does."""
