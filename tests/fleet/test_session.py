@@ -42,6 +42,29 @@ def texts(result: dict[str, Any]) -> list[str]:
     return [block["text"] for block in result["content"]]
 
 
+def test_many_calls_are_made_on_the_open_connection(entries: Entries) -> None:
+    """Ours: by one thread. Once that is lost, no call is made on another one."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        calls, last = session.calls("echo", {"a": 1}), session.calls("die", {})
+        assert calls is not None
+        assert last is not None
+        session.stay_disconnected()
+        for _ in range(3):
+            calls.send()
+        found = []
+        while calls.in_flight:
+            found += [texts(answer.result) for answer in calls.answers()]
+        last.send()
+        with pytest.raises(ServerExitedError):
+            last.answers()
+        with pytest.raises(NotConnectedError):
+            session.call("echo", {})
+        assert not session.is_closed
+
+    assert found == [['{"a": 1}']] * 3
+    assert session.is_closed
+
+
 def test_a_session_connects_calls_a_tool_and_closes(entries: Entries) -> None:
     """Ours: what every front does."""
     entry = entries("good_handshake")

@@ -100,6 +100,8 @@ class Pipeline:
         self._shared: Deadline | None = None
         # A line that may have been a response, which is awaited until this deadline.
         self._garbled: tuple[Garbled, Deadline] | None = None
+        # Why it has ended: raised once the answers before it have been returned.
+        self._problem: MCPError | None = None
         channel.sleep_only()
 
     @property
@@ -121,13 +123,17 @@ class Pipeline:
     def answers(self) -> list[Answered]:
         """Wait until requests are answered; those that are by now."""
         found: list[Answered] = []
+        if self._problem is not None:
+            raise self._problem
         while not found:
             # The times of all are equally long, so the oldest ends first.
             oldest = next(iter(self._pending.values()), None) or next(iter(self._completing.values()))
             limit = oldest.deadline if self._garbled is None else self._garbled[1]
             self._take(self._channel.wait(self._outcomes, None, limit), found)
-            while self._outcomes.qsize():
+            while self._outcomes.qsize() and self._problem is None:
                 self._take(self._outcomes.get_nowait(), found)
+            if self._problem is not None and not found:
+                raise self._problem
             if not found and limit.expired:
                 self._check_late(oldest)
         return found
@@ -148,7 +154,7 @@ class Pipeline:
     def _take(self, outcome: Any, found: list[Answered]) -> None:
         if isinstance(outcome, Result):
             pending = self._pending.pop(outcome.id)
-            del self._dispatcher.waiters[outcome.id]
+            self._dispatcher.waiters.pop(outcome.id, None)
             if is_complete(outcome.result):
                 found.append(Answered(self._clock() - pending.began, outcome.result))
             else:
@@ -156,12 +162,13 @@ class Pipeline:
                 threading.Thread(target=self._finish, args=(outcome, pending), name="completing", daemon=True).start()
         elif isinstance(outcome, ErrorResponse):
             pending = self._pending.pop(outcome.id)
-            del self._dispatcher.waiters[outcome.id]
+            self._dispatcher.waiters.pop(outcome.id, None)
             found.append(Answered(self._clock() - pending.began, {}, self._refusal(outcome)))
         elif isinstance(outcome, _Completed):
             pending, value = self._completing.pop(outcome.id), outcome.outcome
             if isinstance(value, MCPError) and not isinstance(value, PeerError):
-                raise value
+                self._problem = value
+                return
             seconds = self._clock() - pending.began
             found.append(Answered(seconds, value) if isinstance(value, dict) else Answered(seconds, {}, value))
         elif isinstance(outcome, Garbled):
@@ -169,11 +176,11 @@ class Pipeline:
                 self._garbled = outcome, self._pending[outcome.id].deadline.sooner(GARBLED_SECONDS)
             return
         elif isinstance(outcome, InvalidResponse):
-            raise outcome_unknown(self._invalid(self._stage, outcome), self._tool)
+            self._problem = outcome_unknown(self._invalid(self._stage, outcome), self._tool)
         elif isinstance(outcome, RequestFailed):
-            raise outcome_unknown(outcome.error, self._tool)
+            self._problem = outcome_unknown(outcome.error, self._tool)
         elif isinstance(outcome, MCPError):
-            raise outcome_unknown(self._dispatcher.why_lost(self._stage), self._tool)
+            self._problem = outcome_unknown(self._dispatcher.why_lost(self._stage), self._tool)
         if found:
             self._garbled = None
 

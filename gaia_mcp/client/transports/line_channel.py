@@ -93,8 +93,8 @@ class LineChannel(Channel):
             self._reading.wake()
 
     def sleep_only(self) -> None:
-        if self._reading is not None:
-            self._reading.sleep_only()
+        assert self._reading is not None  # noqa: S101 (it was started)
+        self._reading.sleep_only()
 
     def masker(self) -> Masker:
         return self._new_masker() if self._new_masker is not None else super().masker()

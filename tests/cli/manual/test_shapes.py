@@ -89,7 +89,11 @@ RUNS: dict[str, list[str]] = {
         "serve demo --check",
         "serve agent.py:Agent --kwarg text=one --print-config cursor",
     ],
-    "test-client": ["test-client demo dead", "test-client demo --junit /dev/null/x", "test-client demo --call greet name=Ada --load 3"],
+    "test-client": [
+        "test-client demo dead",
+        "test-client demo --junit /dev/null/x",
+        "test-client demo --call greet name=Ada --load 3",
+    ],
 }
 
 

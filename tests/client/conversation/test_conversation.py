@@ -31,6 +31,7 @@ from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
     Impatient,
     Message,
+    OneStream,
     Reading,
     Talk,
     asks,
@@ -719,3 +720,22 @@ def test_a_span_has_the_revision_once_it_is_negotiated() -> None:
     assert conversation._attributes() == {}
 
     assert opened().conversation._attributes() == {"mcp.protocol.version": "2025-11-25"}
+
+
+def test_many_calls_at_once_need_a_channel_with_one_stream() -> None:
+    """Ours: on others each waits for its own stream. An error response is that of a call, without secrets."""
+
+    def refuse(message: Message) -> list[Message]:
+        return handshake(message) or ([error(message, -32000, "not hunter22")] if "id" in message else [])
+
+    def pipeline_of(channel: type[MemoryChannel]) -> Any:
+        talk = Talk(refuse, None, channel)
+        talk.open(probe=True, deadline=Deadline(5))
+        return talk.conversation.pipeline("tools/call", {"name": "t"}, lambda: Deadline(5), lambda result, _: result)
+
+    pipeline = pipeline_of(OneStream)
+    pipeline.send()
+    (answer,) = pipeline.answers()
+
+    assert pipeline_of(MemoryChannel) is None
+    assert (answer.error.code, answer.error.text, answer.error.asked) == (-32000, "not ****", "tools/call")

@@ -34,7 +34,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import error_of, noted, text_of
 from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, Talk, error, handshake, in_thread, progress_of, result
+from tests.client.transports.talk import Message, OneStream, Talk, error, handshake, in_thread, progress_of, result
 from tests.interleavings import explore
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
@@ -1115,3 +1115,20 @@ def test_in_every_interleaving_one_thread_at_a_time_holds_the_lock(monkeypatch: 
         return check
 
     assert explore(scenario, detours=2) > 500
+
+
+def test_a_call_that_has_begun_is_completed() -> None:
+    """Ours: as one that is requested, also on a channel that carries many at once."""
+
+    def answer(message: Message) -> Any:
+        if "inputResponses" in message["params"]:
+            return {"content": []}
+        return {"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}
+
+    talk = Talk(scripted(ERAS[0], answer), Host(roots=[]), OneStream)
+    talk.engine.open(Deadline(ENOUGH_SECONDS))
+    pipeline = talk.engine.pipeline("tools/call", {"name": "t"}, lambda: Deadline(ENOUGH_SECONDS))
+    assert pipeline is not None
+    pipeline.send()
+
+    assert [each.result for each in pipeline.answers()] == [{"content": []}]

@@ -76,6 +76,12 @@ class Reading(MemoryChannel):
         return True
 
 
+class OneStream(MemoryChannel):
+    """A channel that says that all responses arrive in one place, as they do."""
+
+    has_one_stream = True
+
+
 class Talk(ChannelTransport):
     """A client's end: what it sends reaches `script` at once, and the messages that returns arrive at once."""
 

@@ -53,6 +53,17 @@ def test_a_caller_reads_in_its_own_thread(socket_channel: OpenChannel) -> None:
     assert outcomes == [caller.name]
 
 
+def test_a_caller_of_many_requests_takes_no_processor_time_to_wait(socket_channel: OpenChannel) -> None:
+    """Ours: what is measured needs it."""
+    channel, _, _ = socket_channel()
+    assert channel.has_one_stream
+    assert channel._reading is not None
+
+    channel.sleep_only()
+
+    assert not channel._reading._may_look
+
+
 def test_a_reading_caller_can_be_cancelled(socket_channel: OpenChannel) -> None:
     """Ours: the clock stands still here, so only the cancellation can end the wait."""
     channel, _, _ = socket_channel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import ServerExitedError
 from gaia_mcp.fleet.keeper import SERVER_ERROR, Address
 from gaia_mcp.fleet.keeper.errors import read_error
-from gaia_mcp.fleet.keeper.held import STDERR_BYTES, HeldServer, Key, Written, memory_of
+from gaia_mcp.fleet.keeper.held import STDERR_BYTES, HeldServer, Key, Written
 from gaia_mcp.protocol.server import Forwarded
 from gaia_mcp.server.provider import RequestError
 from tests.client.transports.talk import in_thread
@@ -283,15 +282,3 @@ def test_a_call_that_runs_when_it_is_stopped_may_have_run(make: MakeHeld) -> Non
     thread.join(PATIENCE_SECONDS)
 
     assert [*outcomes, failed()] == ["CallCutError", "NotConnectedError"]
-
-
-def test_the_memory_of_a_server_is_that_of_its_process_group(tmp_path: Path) -> None:
-    """Ours: of a browser it is in other processes. A name may contain anything."""
-    page = os.sysconf("SC_PAGESIZE")
-    for number, (name, group, pages) in enumerate([("a", 7, 2), ("b) (c", 7, 3), ("d", 8, 5)]):
-        (tmp_path / str(number)).mkdir()
-        fields = " ".join(["0"] * 18)
-        (tmp_path / str(number) / "stat").write_text(f"{number} ({name}) S 1 {group} {fields} {pages} 0")
-    (tmp_path / "9").mkdir()
-
-    assert [memory_of(7, tmp_path), memory_of(9, tmp_path), memory_of(7, tmp_path / "none")] == [5 * page, None, None]

@@ -379,10 +379,12 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
         assert [pipe.lead(word) for word in (b"there", b"later")] == [b"there", b"later"]
 
 
-@pytest.mark.parametrize("busy_polls", [True, False])
-def test_busy_polling_pauses_after_an_unsuccessful_poll(monkeypatch: pytest.MonkeyPatch, busy_polls: bool) -> None:
+@pytest.mark.parametrize(("busy_polls", "sleeps"), [(True, False), (False, False), (True, True)])
+def test_busy_polling_pauses_after_an_unsuccessful_poll(
+    monkeypatch: pytest.MonkeyPatch, busy_polls: bool, sleeps: bool
+) -> None:
     """Ours: a slow server costs no processor time, and one that shares ours gets it; without `busy_polls` no caller
-    polls.
+    polls, and none does any more after `sleep_only`.
     """
     yields: list[None] = []
     clock = Clock()
@@ -405,6 +407,9 @@ def test_busy_polling_pauses_after_an_unsuccessful_poll(monkeypatch: pytest.Monk
     pipe = Read(busy_polls=busy_polls)
     pipe.readers._readers = Readers("free")
     looked = []
+    polls = busy_polls and not sleeps
+    if sleeps:
+        pipe.readers.sleep_only()
 
     for number in range(ANSWERS_WITHOUT_LOOK + 2):
         answer = b"%d;" % number
@@ -412,7 +417,7 @@ def test_busy_polling_pauses_after_an_unsuccessful_poll(monkeypatch: pytest.Monk
         pipe.wait(answer, Asking(5))
         looked.append(bool(yields))
 
-    assert looked == [busy_polls, *[False] * ANSWERS_WITHOUT_LOOK, busy_polls]
+    assert looked == [polls, *[False] * ANSWERS_WITHOUT_LOOK, polls]
     pipe.close()
     pipe.readers.keep_reading()
     pipe.readers.run()
