@@ -244,9 +244,10 @@ def test_a_completion_may_fail_as_a_request_does(is_refused: bool) -> None:
 def test_a_completion_ends_by_its_own_deadline() -> None:
     """Ours: the wait for the other responses does not end it."""
     clock = Clock()
-    free = threading.Event()
+    asked, free = threading.Event(), threading.Event()
 
     def elicit(_: Message) -> Message:
+        asked.set()
         assert free.wait(ENOUGH_SECONDS)
         return {"action": "decline"}
 
@@ -265,14 +266,17 @@ def test_a_completion_ends_by_its_own_deadline() -> None:
     waits: list[None] = []
 
     def wait_late(outcomes: Any, about: Any, deadline: Deadline) -> Any:
-        """The second wait of the pipeline ends with its deadline, which is held then."""
+        """The second wait of the pipeline ends with the deadline, as if nobody was asked at that moment."""
         if outcomes is pipeline._outcomes:
             waits.append(None)
             if len(waits) == 2:
+                assert asked.wait(ENOUGH_SECONDS)
+                deadline.release()
                 clock.now += 31
                 return None
             if len(waits) == 3:
                 clock.now -= 31
+                deadline.hold()
                 free.set()
         return wait(outcomes, about, deadline)
 
