@@ -30,12 +30,13 @@ def main() -> None:
         figures += commands.searching(effort, folder)
         figures += commands.importing(effort, folder)
         figures += commands.cold_call(effort, folder)
-        from tests.bench import asking, calls, handlers, held, http_calls, http_serving, http_sharing
+        from tests.bench import asking, calls, handlers, held, http_calls, http_serving, http_sharing, load
 
         figures += handlers.many_handlers(effort)
         figures += calls.servers(effort)
         figures += calls.clients(effort)
         figures += gateway.gateway(effort)
+        figures += load.load(effort)
         figures += http_calls.clients(effort)
         figures += calls.among_many(effort)
         figures += held.keeper(effort, folder)

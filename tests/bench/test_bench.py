@@ -23,7 +23,7 @@ FIGURES = ("gaia mcp list", "TAB", "gaia mcp import", "cold gaia mcp call", "mem
            "as an event over HTTP", "memory of gaia mcp serve --http",
            "through a gateway", "processor time of a gateway", "memory of a gateway",
            "workers and a store", "a warm call of mcpdo", "of a held server", "processor time of it and of the keeper",
-           "memory of a keeper of", "calls add")  # fmt: skip
+           "memory of a keeper of", "calls add", "test-client --load")  # fmt: skip
 
 
 def test_the_benchmark_runs_and_prints_every_figure(prepared: Prepared, tmp_path: Path) -> None:

@@ -92,18 +92,20 @@ class LoadRun:
         return wanted.calls is None or next(self._numbers) < wanted.calls
 
     def _send_all(self, pipeline: Pipeline) -> None:
-        at_once = self.load.concurrency
+        free = self.load.concurrency
         try:
             while True:
-                while pipeline.in_flight < at_once and not self._stops:
+                while free and not self._stops:
                     if self._begins_another():
                         pipeline.send()
+                        free -= 1
                     else:
                         self._stops = True
-                if not pipeline.in_flight:
+                if free == self.load.concurrency:
                     return
                 for seconds, result, error in pipeline.answers():
                     self._count(seconds, result, error)
+                    free += 1
         except MCPError as error:
             self.problem = error
             pipeline.close()

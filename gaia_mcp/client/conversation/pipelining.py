@@ -41,13 +41,6 @@ class Answered(NamedTuple):
     error: PeerError | None = None
 
 
-class _Pending(NamedTuple):
-    """A request that was sent: when, and by when it must be answered."""
-
-    began: float
-    deadline: Deadline
-
-
 class _Completed(NamedTuple):
     """A result that required more has been completed, or has failed."""
 
@@ -94,10 +87,12 @@ class Pipeline:
         self._make = make
         # The outcomes of all requests.
         self._outcomes: SimpleQueue[Any] = SimpleQueue()
-        self._pending: dict[RequestId, _Pending] = {}
+        # Those that were sent: when, and by when they must be answered.
+        self._pending: dict[RequestId, tuple[float, Deadline]] = {}
         # Those whose results are being completed.
-        self._completing: dict[RequestId, _Pending] = {}
-        self._shared: Deadline | None = None
+        self._completing: dict[RequestId, tuple[float, Deadline]] = {}
+        # Of the requests that begin now.
+        self._waiter = self._new_waiter()
         # A line that may have been a response, which is awaited until this deadline.
         self._garbled: tuple[Garbled, Deadline] | None = None
         # Why it has ended: raised once the answers before it have been returned.
@@ -111,13 +106,14 @@ class Pipeline:
 
     def send(self) -> None:
         """Send one more request."""
-        deadline = self._deadline()
+        began, deadline = self._clock(), self._waiter.deadline
+        if deadline.remaining() < deadline.seconds * (1 - SHARED_PART):
+            self._waiter = self._new_waiter()
+            deadline = self._waiter.deadline
         self._dispatcher.check_usable(deadline, self._stage)
-        waiter = Waiter(self._channel, deadline, self._outcomes)
-        began = self._clock()
-        request_id, outgoing = self._dispatcher.apply(self._make, waiter)
+        request_id, outgoing = self._dispatcher.apply(self._make, self._waiter)
         assert request_id is not None  # noqa: S101 (a request has one)
-        self._pending[request_id] = _Pending(began, deadline)
+        self._pending[request_id] = began, deadline
         self._dispatcher.send(outgoing, deadline, self._stage, self._tool)
 
     def answers(self) -> list[Answered]:
@@ -128,14 +124,14 @@ class Pipeline:
         while not found:
             # The times of all are equally long, so the oldest ends first.
             oldest = next(iter(self._pending.values()), None) or next(iter(self._completing.values()))
-            limit = oldest.deadline if self._garbled is None else self._garbled[1]
+            limit = oldest[1] if self._garbled is None else self._garbled[1]
             self._take(self._channel.wait(self._outcomes, None, limit), found)
             while self._outcomes.qsize() and self._problem is None:
                 self._take(self._outcomes.get_nowait(), found)
             if self._problem is not None and not found:
                 raise self._problem
             if not found and limit.expired:
-                self._check_late(oldest)
+                self._check_late(oldest[1])
         return found
 
     def close(self) -> None:
@@ -145,35 +141,32 @@ class Pipeline:
             self._dispatcher.abandon(request_id, tell=True)
         self._pending.clear()
 
-    def _deadline(self) -> Deadline:
-        shared = self._shared
-        if shared is None or shared.remaining() < shared.seconds * (1 - SHARED_PART):
-            shared = self._shared = self._new_deadline()
-        return shared
+    def _new_waiter(self) -> Waiter:
+        return Waiter(self._channel, self._new_deadline(), self._outcomes)
 
     def _take(self, outcome: Any, found: list[Answered]) -> None:
         if isinstance(outcome, Result):
-            pending = self._pending.pop(outcome.id)
+            began, deadline = self._pending.pop(outcome.id)
             self._dispatcher.waiters.pop(outcome.id, None)
             if is_complete(outcome.result):
-                found.append(Answered(self._clock() - pending.began, outcome.result))
+                found.append(Answered(self._clock() - began, outcome.result))
             else:
-                self._completing[outcome.id] = pending
-                threading.Thread(target=self._finish, args=(outcome, pending), name="completing", daemon=True).start()
+                self._completing[outcome.id] = began, deadline
+                threading.Thread(target=self._finish, args=(outcome, deadline), name="completing", daemon=True).start()
         elif isinstance(outcome, ErrorResponse):
-            pending = self._pending.pop(outcome.id)
+            began, _ = self._pending.pop(outcome.id)
             self._dispatcher.waiters.pop(outcome.id, None)
-            found.append(Answered(self._clock() - pending.began, {}, self._refusal(outcome)))
+            found.append(Answered(self._clock() - began, {}, self._refusal(outcome)))
         elif isinstance(outcome, _Completed):
-            pending, value = self._completing.pop(outcome.id), outcome.outcome
+            (began, _), value = self._completing.pop(outcome.id), outcome.outcome
             if isinstance(value, MCPError) and not isinstance(value, PeerError):
                 self._problem = value
                 return
-            seconds = self._clock() - pending.began
+            seconds = self._clock() - began
             found.append(Answered(seconds, value) if isinstance(value, dict) else Answered(seconds, {}, value))
         elif isinstance(outcome, Garbled):
             if self._garbled is None:
-                self._garbled = outcome, self._pending[outcome.id].deadline.sooner(GARBLED_SECONDS)
+                self._garbled = outcome, self._pending[outcome.id][1].sooner(GARBLED_SECONDS)
             return
         elif isinstance(outcome, InvalidResponse):
             self._problem = outcome_unknown(self._invalid(self._stage, outcome), self._tool)
@@ -184,22 +177,22 @@ class Pipeline:
         if found:
             self._garbled = None
 
-    def _check_late(self, oldest: _Pending) -> None:
-        """Raises the error for the oldest request, whose time is over."""
-        if self._garbled is not None and not oldest.deadline.expired:
+    def _check_late(self, deadline: Deadline) -> None:
+        """Raises the error for the oldest request, which has this deadline, and no more time to wait for."""
+        if self._garbled is not None and not deadline.expired:
             garbled, _ = self._garbled
             excerpt = self._channel.masker().excerpt(garbled.excerpt)
             invalid = InvalidResponse(garbled.id, "answered with a line that is not valid JSON", excerpt)
             raise outcome_unknown(self._invalid(self._stage, invalid), self._tool)
         if self._pending:
             noise = "; ".join(filter(None, [self._dispatcher.noise(), self._channel.noise()]))
-            late = time_ran_out(self._channel.name, oldest.deadline, self._stage, noise=noise)
+            late = time_ran_out(self._channel.name, deadline, self._stage, noise=noise)
             raise outcome_unknown(late, self._tool)
 
-    def _finish(self, outcome: Result, pending: _Pending) -> None:
+    def _finish(self, outcome: Result, deadline: Deadline) -> None:
         completed: dict[str, Any] | MCPError
         try:
-            completed = self._complete(outcome.result, pending.deadline)
+            completed = self._complete(outcome.result, deadline)
         except MCPError as error:
             completed = error
         self._outcomes.put(_Completed(outcome.id, completed))
