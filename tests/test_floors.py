@@ -161,7 +161,7 @@ READERS = {
     "core.files open": "the module itself",
     "core.files os.open": "the module itself",
     "server.stdio os.open": "the null device",
-    "fleet.keeper.held (process / 'stat').read_bytes": "a file of the kernel",
+    "fleet.process_usage (process / 'stat').read_bytes": "a file of the kernel",
     "fleet.keeper.folder os.open": "a lock",
     "fleet.keeper.requests os.open": "a folder, to lock it",
     "fleet.recorder os.fdopen": "writes, and reads through the module",

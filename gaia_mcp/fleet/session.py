@@ -23,11 +23,12 @@ from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.conversation.pipelining import Pipeline
+    from gaia_mcp.client.conversation.pipelining import Pipeline as Pipeline
     from gaia_mcp.client.tools import Completion, MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.fleet.process_usage import Usage
 
 
 # All requests have been answered: the user should not wait longer for a server that ignores the end of its input.
@@ -287,6 +288,13 @@ class Session(ServerInUse):
     def output(self) -> str:
         """Where the server writes its messages: `stdout`, or empty for a server behind a URL."""
         return "" if self.entry.is_remote else "stdout"
+
+    def usage(self) -> Usage | None:
+        """The memory and the processor time of the server's processes; None if they are not known."""
+        from gaia_mcp.fleet.process_usage import usage_of
+
+        pid = getattr(self.client.transport, "pid", None)
+        return usage_of(pid) if pid is not None else None
 
     def settle(self) -> None:
         """Update the cached tools, in a second at most.

@@ -45,6 +45,8 @@ def texts(result: dict[str, Any]) -> list[str]:
 def test_many_calls_are_made_on_the_open_connection(entries: Entries) -> None:
     """Ours: by one thread. Once that is lost, no call is made on another one."""
     with connected(entries("good_handshake"), QUIET) as session:
+        used = session.usage()
+        assert used is None or used.memory_bytes > 1e6
         calls, last = session.calls("echo", {"a": 1}), session.calls("die", {})
         assert calls is not None
         assert last is not None
@@ -63,6 +65,7 @@ def test_many_calls_are_made_on_the_open_connection(entries: Entries) -> None:
 
     assert found == [['{"a": 1}']] * 3
     assert session.is_closed
+    assert session.usage() is None
 
 
 def test_a_session_connects_calls_a_tool_and_closes(entries: Entries) -> None:

@@ -19,15 +19,13 @@ from gaia_mcp.cli.checks.report import FAIL, LOAD, OK, SKIP, WARN, Check
 from gaia_mcp.cli.screen.session_view import Shapes, Waiting
 from gaia_mcp.client.tools import failure_of
 from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError, StatusError
-from gaia_mcp.fleet.process_usage import Usage, usage_of
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.text import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.output import Screen
-    from gaia_mcp.client.conversation.pipelining import Pipeline
     from gaia_mcp.client.tools import MCPTool
-    from gaia_mcp.fleet.session import Session
+    from gaia_mcp.fleet.session import Pipeline, Session
 
 # A longer command line cannot be read, and would be most of the report.
 REQUEST_CHARS = 200
@@ -189,7 +187,7 @@ def load_check(
     began = time.monotonic()
     pipeline = session.calls(tool.name, arguments)
     run = LoadRun(lambda: session.call(tool.name, arguments), pipeline, wanted)
-    run.load.before = _usage(session)
+    run.load.before = session.usage()
     view = LoadView(screen, tool.name, run)
     if is_watched:
         view.__enter__()
@@ -197,18 +195,13 @@ def load_check(
         run.run()
     finally:
         view.hide()
-    run.load.after = _usage(session)
+    run.load.after = session.usage()
     _name_first_error(session, run)
     check = _judged(session, run, wanted)
     check.seconds = time.monotonic() - began
     check.load = run.load
     check.request = request_of(screen, session, tool.name, arguments)
     return check
-
-
-def _usage(session: Session) -> Usage | None:
-    pid = getattr(session.client.transport, "pid", None)
-    return usage_of(pid) if pid is not None else None
 
 
 def _name_first_error(session: Session, run: LoadRun) -> None:
