@@ -199,11 +199,11 @@ class Session(ServerInUse):
         """
         return self.client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
 
-    def calls(self, tool: str, arguments: dict[str, Any]) -> Pipeline | None:
-        """The same call many times on the open connection, several at once by one thread, each with a deadline as that
-        of `call`; None where each call needs a thread.
+    def calls(self, tool: str, arguments: dict[str, Any], at_once: int) -> Pipeline | None:
+        """The same call many times on the open connection, `at_once` of them by one thread, each with a deadline as
+        that of `call`; None where each call needs a thread.
         """
-        return self.client.engine.pipeline("tools/call", {"name": tool, "arguments": arguments}, self._time)
+        return self.client.engine.pipeline("tools/call", {"name": tool, "arguments": arguments}, at_once, self._time)
 
     def prompts(self) -> list[dict[str, Any]]:
         """All prompts, masked. They are cached, as the tools are."""

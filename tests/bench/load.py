@@ -36,7 +36,9 @@ def load(effort: Effort) -> list[Figure]:
                 looped.call("greet", ARGUMENTS)
 
         def calls(client: MCPClient, at_once: int) -> Callable[[], None]:
-            made = client.engine.pipeline("tools/call", {"name": "greet", "arguments": ARGUMENTS}, client.deadline)
+            made = client.engine.pipeline(
+                "tools/call", {"name": "greet", "arguments": ARGUMENTS}, at_once, client.deadline
+            )
 
             def run() -> None:
                 run = LoadRun(dict, made, LoadWanted(size, None, at_once))

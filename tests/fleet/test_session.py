@@ -47,7 +47,7 @@ def test_many_calls_are_made_on_the_open_connection(entries: Entries) -> None:
     with connected(entries("good_handshake"), QUIET) as session:
         used = session.usage()
         assert used is None or used.memory_bytes > 1e6
-        calls, last = session.calls("echo", {"a": 1}), session.calls("die", {})
+        calls, last = session.calls("echo", {"a": 1}, 3), session.calls("die", {}, 1)
         assert calls is not None
         assert last is not None
         session.stay_disconnected()

@@ -185,7 +185,7 @@ def load_check(
     """
     session.stay_disconnected()
     began = time.monotonic()
-    pipeline = session.calls(tool.name, arguments)
+    pipeline = session.calls(tool.name, arguments, wanted.concurrency)
     run = LoadRun(lambda: session.call(tool.name, arguments), pipeline, wanted)
     run.load.before = session.usage()
     view = LoadView(screen, tool.name, run)

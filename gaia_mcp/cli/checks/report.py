@@ -179,7 +179,7 @@ def print_check(screen: Screen, item: Check) -> None:
     if item.outcome == FAIL and item.request:
         below = [item.request, *item.differences]
     if item.load is not None and on_terminal(sys.stdout) and not screen.quiet:
-        if item.outcome == OK and item.detail not in line:
+        if not below and item.detail not in line:
             below = item.load.parts()
         below = [*below, *item.load.latencies.picture(width_of(sys.stdout) - len(BELOW))]
     for more in below:

@@ -200,9 +200,17 @@ class Conversation:
         return jsonrpc.error(outcome.id, outcome.code, outcome.text, outcome.data)
 
     def pipeline(
-        self, method: str, params: dict[str, Any], new_deadline: Callable[[], Deadline], complete: Complete
+        self,
+        method: str,
+        params: dict[str, Any],
+        at_once: int,
+        new_deadline: Callable[[], Deadline],
+        complete: Complete,
     ) -> Pipeline | None:
-        """The same request many times, by one thread, as `Pipeline` says; None on a channel that cannot do that."""
+        """The same request many times, `at_once` of them, by one thread, as `Pipeline` says; None on a channel that
+        needs a thread for each.
+        """
+        self._channel.expect_many(at_once)
         if not self._channel.has_one_stream:
             return None
         from gaia_mcp.client.conversation.pipelining import Pipeline

@@ -324,14 +324,16 @@ class Engine:
             asking = retry_params(params or {}, wanted, answers(name, self.host, wanted.requests, deadline))
         raise self.too_many_round_trips()
 
-    def pipeline(self, method: str, params: dict[str, Any], new_deadline: Callable[[], Deadline]) -> Pipeline | None:
+    def pipeline(
+        self, method: str, params: dict[str, Any], at_once: int, new_deadline: Callable[[], Deadline]
+    ) -> Pipeline | None:
         """The same request many times on the open connection, as `Conversation.pipeline`. Raises as a request does."""
         conversation = self.ready(new_deadline())
 
         def complete(result: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
             return self.request(method, params, deadline, begun=(result, conversation))
 
-        return conversation.pipeline(method, params, new_deadline, complete)
+        return conversation.pipeline(method, params, at_once, new_deadline, complete)
 
     def round_trip(
         self,

@@ -97,7 +97,6 @@ class Pipeline:
         self._garbled: tuple[Garbled, Deadline] | None = None
         # Why it has ended: raised once the answers before it have been returned.
         self._problem: MCPError | None = None
-        channel.sleep_only()
 
     @property
     def in_flight(self) -> int:

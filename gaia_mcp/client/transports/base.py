@@ -139,8 +139,10 @@ class Channel(ABC):
     def wake(self) -> None:  # noqa: B027
         """Make a thread that reads in `wait` check its queue and its deadline again."""
 
-    def sleep_only(self) -> None:  # noqa: B027
-        """Spend no processor time on waiting from now on, although a response may reach its caller later."""
+    def expect_many(self, at_once: int) -> None:  # noqa: B027
+        """Many requests follow, so many at once. They are to be no burden on what is measured: a caller sleeps rather
+        than polls, although a response may reach it later, and connections are kept open.
+        """
 
     @abstractmethod
     def is_running(self) -> bool:

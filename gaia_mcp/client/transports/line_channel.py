@@ -92,7 +92,7 @@ class LineChannel(Channel):
         if self._reading is not None:
             self._reading.wake()
 
-    def sleep_only(self) -> None:
+    def expect_many(self, at_once: int) -> None:  # noqa: ARG002
         assert self._reading is not None  # noqa: S101 (it was started)
         self._reading.sleep_only()
 

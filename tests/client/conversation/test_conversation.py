@@ -731,7 +731,7 @@ def test_many_calls_at_once_need_a_channel_with_one_stream() -> None:
     def pipeline_of(channel: type[MemoryChannel]) -> Any:
         talk = Talk(refuse, None, channel)
         talk.open(probe=True, deadline=Deadline(5))
-        return talk.conversation.pipeline("tools/call", {"name": "t"}, lambda: Deadline(5), lambda result, _: result)
+        return talk.conversation.pipeline("tools/call", {"name": "t"}, 1, lambda: Deadline(5), lambda result, _: result)
 
     pipeline = pipeline_of(OneStream)
     pipeline.send()

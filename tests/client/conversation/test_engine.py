@@ -1127,7 +1127,7 @@ def test_a_call_that_has_begun_is_completed() -> None:
 
     talk = Talk(scripted(ERAS[0], answer), Host(roots=[]), OneStream)
     talk.engine.open(Deadline(ENOUGH_SECONDS))
-    pipeline = talk.engine.pipeline("tools/call", {"name": "t"}, lambda: Deadline(ENOUGH_SECONDS))
+    pipeline = talk.engine.pipeline("tools/call", {"name": "t"}, 1, lambda: Deadline(ENOUGH_SECONDS))
     assert pipeline is not None
     pipeline.send()
 

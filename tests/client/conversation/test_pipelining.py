@@ -42,7 +42,7 @@ def started(
     talk = Talk(script, options.pop("host", None), OneStream)
     talk.engine.open(Deadline(ENOUGH_SECONDS))
     talk.sent.clear()
-    pipeline = talk.engine.pipeline("tools/call", PARAMS, new_deadline)
+    pipeline = talk.engine.pipeline("tools/call", PARAMS, 3, new_deadline)
     assert pipeline is not None
     return talk, pipeline
 
@@ -306,7 +306,7 @@ def test_a_request_of_any_method_is_named_by_it() -> None:
     clock = Clock()
     talk = Talk(handshake, None, OneStream)
     talk.engine.open(Deadline(ENOUGH_SECONDS))
-    pipeline = talk.engine.pipeline("tools/list", {}, lambda: Deadline(30, clock=clock))
+    pipeline = talk.engine.pipeline("tools/list", {}, 1, lambda: Deadline(30, clock=clock))
     assert pipeline is not None
     pipeline.send()
     clock.now += 31

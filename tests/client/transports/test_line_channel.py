@@ -59,7 +59,7 @@ def test_a_caller_of_many_requests_takes_no_processor_time_to_wait(socket_channe
     assert channel.has_one_stream
     assert channel._reading is not None
 
-    channel.sleep_only()
+    channel.expect_many(1)
 
     assert not channel._reading._may_look
 

@@ -159,6 +159,10 @@ class HttpChannel(Channel):
             if has_enough():
                 self._interrupt(exchange)
 
+    def expect_many(self, at_once: int) -> None:
+        assert self._lanes is not None  # noqa: S101 (it has been started)
+        self._lanes.kept = max(self._lanes.kept, at_once)
+
     def send_soon(self, outgoing: Outgoing) -> None:
         with suppress(MCPError, ValueError):
             self._begin(self._new_exchange(outgoing, Deadline(ASIDE_SECONDS), "a message"))

@@ -203,6 +203,8 @@ class Lanes:
         self._lock = threading.RLock()
         self._all: list[Lane] = []
         self._idle: list[Lane] = []
+        # The number of idle lanes that are kept open.
+        self.kept = IDLE_KEPT
         self._is_closed = False
         # The lanes of all work that is not done.
         self._running: dict[Work, Lane] = {}
@@ -289,7 +291,7 @@ class Lanes:
 
     def _free(self, lane: Lane, work: Work) -> None:
         with self._lock:
-            if self._is_closed or lane not in self._all or len(self._idle) >= IDLE_KEPT:
+            if self._is_closed or lane not in self._all or len(self._idle) >= self.kept:
                 self._discard(lane)
             else:
                 self._idle.append(lane)

@@ -81,6 +81,17 @@ def test_a_channel_is_running_from_start_to_close() -> None:
     line.channel.send_soon(Outgoing(NOTE))
 
 
+def test_the_connections_of_many_requests_at_once_are_kept() -> None:
+    """Ours: opening them again would be a part of what is measured. A few are kept in any case."""
+    with talking(lambda asked: result(asked)) as (_, line):
+        assert line.channel._lanes is not None
+
+        line.channel.expect_many(9)
+        line.channel.expect_many(2)
+
+        assert line.channel._lanes.kept == 9
+
+
 def test_an_invalid_url_is_an_error_at_the_start() -> None:
     """Ours: before anything is sent."""
     with pytest.raises(EntryError):
