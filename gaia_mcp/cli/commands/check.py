@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.completion.completers import check_tools, check_words, revisions_or_all
+from gaia_mcp.cli.completion.completers import budgets, check_tools, check_words, revisions_or_all
 from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
@@ -115,7 +115,7 @@ BudgetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--budget", metavar="WHAT=LIMIT", help="Fail if they exceed it: p50, p90, p99, max, errors, rate or memory.",
-        show_default=False,
+        show_default=False, autocompletion=budgets,
     ),
 ]  # fmt: skip
 YesOption = Annotated[bool, typer.Option("--yes", help="Make them on a server that is not on this machine, too.")]

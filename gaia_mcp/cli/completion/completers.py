@@ -234,6 +234,16 @@ def revisions_or_all(ctx: CompletionContext) -> list[Candidate]:
     return [*revisions(ctx), *([Candidate("all")] if "all".startswith(ctx.word) else [])]
 
 
+def budgets(ctx: CompletionContext) -> list[Candidate]:
+    """What a budget of a load may limit, with an example of the limit."""
+    examples = {
+        "p50": "5ms", "p90": "20ms", "p99": "50ms", "max": "1s", "errors": "1%", "rate": "100", "memory": "200MB",
+    }  # fmt: skip
+    return [
+        Candidate(f"{what}=", f"such as {limit}") for what, limit in examples.items() if f"{what}=".startswith(ctx.word)
+    ]
+
+
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that have a script."""
     from gaia_mcp.cli.completion.installing import SCRIPTS

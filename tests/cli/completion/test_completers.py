@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gaia_mcp.agents import built_in
+from gaia_mcp.cli.checks.load import read_budget
 from tests.cli.completion.conftest import SERVERS, TOKEN, after, described
 
 
@@ -132,3 +133,12 @@ def test_a_command_that_takes_one_server_offers_no_second(known: None) -> None:
     for command in ("show", "logs", "record", "guide"):
         assert after("mcp", command, "de") == ["demo", "deaf"]
         assert after("mcp", command, "demo", "de") == []
+
+
+def test_a_budget_is_offered_with_a_limit_that_it_may_have() -> None:
+    """Ours: the units are not guessed. No space follows, since the limit does."""
+    offered = described("mcp", "test-client", "demo", "--budget", "")
+
+    assert list(offered) == ["p50=", "p90=", "p99=", "max=", "errors=", "rate=", "memory="]
+    assert all(read_budget(f"{what}{about.removeprefix('such as ')}").limit for what, about in offered.items())
+    assert after("mcp", "test-client", "demo", "--budget", "me") == ["memory="]
