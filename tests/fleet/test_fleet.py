@@ -93,11 +93,13 @@ def test_a_server_that_is_closed_is_not_started() -> None:
     server = in_use(transport)
     server.client.on_list_changed = print
 
+    assert not server.is_closed
     assert server.close(0.1) is None
     assert server.close(0.1) is None
 
     with pytest.raises(NotConnectedError):
         server.open()
+    assert server.is_closed
     assert not transport.runs
     assert server.client.on_list_changed is None
 
