@@ -70,6 +70,13 @@ CodeQualityOption = Annotated[
         "--code-quality", metavar="FILE", help="Write the failures for GitLab's code quality.", show_default=False
     ),
 ]
+SarifOption = Annotated[
+    Path | None,
+    typer.Option("--sarif", metavar="FILE", help="Write failures, warnings and advice as SARIF.", show_default=False),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Test every requirement of MCP, and what language models need.")
+]
 TapOption = Annotated[bool, typer.Option("--tap", help="Print the checks in the Test Anything Protocol.")]
 RetriesOption = Annotated[
     int,
@@ -126,9 +133,11 @@ def check(
     spec: SpecOption = None,
     spec_schema: SpecSchemaOption = False,
     retries: RetriesOption = 0,
+    strict: StrictOption = False,
     protocol: ProtocolOption = None,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
+    sarif: SarifOption = None,
     as_tap: TapOption = False,
     *,
     context: typer.Context,
@@ -139,7 +148,9 @@ def check(
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
     something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
-    that is named; of all of them, those that a server does not support are left out.
+    that is named; of all of them, those that a server does not support are left out. With --strict, tests each
+    requirement of the specification that can be seen from outside, in all revisions that the server supports, and
+    advises on what language models read.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table, and each failure becomes an annotation.
@@ -176,12 +187,13 @@ def check(
         from gaia_mcp.cli.checks.cases import read_cases
 
         cases = read_cases(screen.line, spec, os.environ)
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries)
+    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries, strict)
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
-    entries = [invocation.using(entry) for entry in entries]
-    revisions = _revisions(protocol or [])
+    protocol = protocol or (["all"] if strict else [])
+    revisions = _revisions(protocol)
     # A held server has been connected with a revision already.
     screen.line.is_fresh |= bool(revisions)
+    entries = [invocation.using(entry) for entry in entries]
     remark_on_retries(screen, entries)
     remark_on_oauth(screen, entries)
     if not entries and not unusable:
@@ -198,12 +210,12 @@ def check(
             return check_all(screen, entries, wanted, answering, deadline, on_check)
 
         if revisions:
-            tested = check_revisions(revisions, entries, check_each, offered="all" in (protocol or ()))
+            tested = check_revisions(revisions, entries, check_each, offered="all" in protocol)
         else:
             tested = check_each(entries)
         results = [*unusable, *tested]
     seconds = time.monotonic() - began
-    problem = write_all(screen, results, seconds, junit, code_quality)
+    problem = write_all(screen, results, seconds, junit=junit, quality=code_quality, sarif=sarif)
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if screen.as_json:
         servers = [result.as_object(screen) for result in results]

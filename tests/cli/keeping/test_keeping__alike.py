@@ -133,7 +133,7 @@ call demo fail --quiet
 call demo fail message='no such file: /x/y'
 call demo countdown steps=2 seconds=0
 call demo countdown steps=2 seconds=0 --json
-call demo countdown steps=2 seconds=60 --timeout 0.5
+call demo countdown steps=2 seconds=60 --timeout 1
 call demo order
 call demo order --json
 call demo order --decline
@@ -161,7 +161,7 @@ call hand any method=sampling/createMessage
 call hand any method=no/such
 call hand log
 call hand steps count:=2 seconds:=0
-call hand slow seconds:=60 --timeout 0.3
+call hand slow seconds:=60 --timeout 1
 call new echo text=hi
 call new ask
 call new ask --answer city=Oslo
@@ -194,9 +194,9 @@ call bytes inside
 call php echo
 call php list --json
 call halves good
-call hangs hang --timeout 0.3
-call garbage echo --timeout 0.5
-call wrong echo --timeout 0.3
+call hangs hang --timeout 1
+call garbage echo --timeout 1
+call wrong echo --timeout 1
 call task simulate
 call heavy takes x=1
 call heavy elsewhere x=1
@@ -282,10 +282,10 @@ guide demo
 guide demo --json
 guide demo hand new
 guide bare
-watch demo --timeout 0.4
-watch demo demo://notes --timeout 0.4 --json
-watch hand --timeout 0.3
-watch young file:///a --timeout 0.3
+watch demo --timeout 1
+watch demo demo://notes --timeout 1 --json
+watch hand --timeout 1
+watch young file:///a --timeout 1
 test-client demo
 test-client demo --json
 test-client demo --call greet name=Ada

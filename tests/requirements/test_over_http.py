@@ -1,0 +1,49 @@
+"""What only HTTP shows."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.requirements.listed import Judgement
+from gaia_mcp.requirements.over_http import ask
+from tests.requirements.breaking_site import breaking_site
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS
+
+
+def test_a_server_of_the_old_transport_is_not_asked() -> None:
+    """LS-3: those of 2024-11-05 have another one."""
+    judgement = Judgement()
+    with breaking_site("LS-4") as url:
+        ask(read_entry("site", {"url": url}, Path("/s.json")), "2024-11-05", judgement, ENOUGH_SECONDS)
+        ask(read_entry("site", {"type": "sse", "url": url}, Path("/s.json")), "2025-11-25", judgement, ENOUGH_SECONDS)
+
+    assert judgement.seen == {}
+
+
+def test_an_exchange_that_is_cut_off_is_a_break() -> None:
+    """LS-3, HS-3: what would have been asked later is not."""
+    for revision, number in (("2025-11-25", "LS-3"), ("2026-07-28", "HS-3")):
+        judgement = Judgement()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=lambda listener=listener: listener.accept()[0].close())
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+            ask(read_entry("site", {"url": url}, Path("/s.json")), revision, judgement, ENOUGH_SECONDS)
+            thread.join(PATIENCE_SECONDS)
+
+        assert list(judgement.seen) == [number]
+        assert judgement.seen[number][0].detail.startswith("an exchange was cut off: ")
+
+
+def test_a_handshake_that_is_refused_ends_the_questions() -> None:
+    """LS-1."""
+    judgement = Judgement()
+    with breaking_site("none") as url:
+        ask(read_entry("site", {"url": f"{url}?refuse"}, Path("/s.json")), "2025-11-25", judgement, ENOUGH_SECONDS)
+
+    assert {number: [one.detail for one in found] for number, found in judgement.seen.items()} == {
+        "LS-1": ["initialize is answered with 400 with -32600"]
+    }
