@@ -22,22 +22,25 @@ from gaia_mcp.requirements.listed import Judgement, SilentError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.core.deadline import Deadline
 
 # What a server is asked here takes it no time.
 ANSWER_SECONDS = 10.0
 
 
-def judged(entry: ServerEntry, revision: str, seconds: float) -> Judgement:
-    """What the server of `entry` does in `revision`, which it supports; each request has so many `seconds`.
+def judged(
+    entry: ServerEntry, revision: str, seconds: float = ANSWER_SECONDS, deadline: Deadline | None = None
+) -> Judgement:
+    """What the server of `entry` does in `revision`, which it supports; each request has so many `seconds`, and all
+    have to end at the `deadline`.
 
-    Raises `MCPError` if it cannot be connected. What a server that ends or falls silent later would have done is not
+    Raises `MCPError` if it cannot be connected, `DeadlineError` at the deadline. What a server that ends or falls silent later would have done is not
     tested; that it has is a break of B-2.
     """
     judgement = Judgement()
-    seconds = min(seconds, ANSWER_SECONDS)
     era = handshake if has_sessions(revision) else stateless
     for ask in (era.ask, era.ask_first):
-        with Conversation(entry, revision, judgement, seconds) as conversation, suppress(SilentError):
+        with Conversation(entry, revision, judgement, seconds, deadline) as conversation, suppress(SilentError):
             ask(conversation)
     if entry.is_remote:
         over_http.ask(entry, revision, judgement, seconds)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp._version import __version__
 from gaia_mcp.client.transports.factory import transport_of
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.core.errors import MCPError
+from gaia_mcp.core.errors import DeadlineError, MCPError
 from gaia_mcp.protocol import BATCH_VERSION, has_sessions
 from gaia_mcp.protocol.connection import Outgoing
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY, meta_of
@@ -39,6 +39,10 @@ Wire = dict[str, Any]
 CLIENT_INFO = {"name": "gaia-mcp", "version": __version__}
 # How long something may arrive that nothing announces.
 LULL_SECONDS = 0.05
+# A server that reads arrays answers them as quickly as pings, of which it has answered one.
+TOGETHER_SECONDS = 2.0
+# What a server makes of a resource or a prompt may take long.
+MAKING_SECONDS = 3.0
 # A server that exits by itself does so at once; on a busy machine it takes longer.
 LEAVING_SECONDS = 3.0
 # The codes that 2026-07-28 reserves, without those that it defines.
@@ -79,14 +83,17 @@ class Answer(NamedTuple):
 
 
 class Conversation:
-    """A connection to the server of `entry` in `revision`; each request has so many `seconds`. `judgement` gets what
-    every message shows.
+    """A connection to the server of `entry` in `revision`; each request has so many `seconds`, and none goes on after
+    `deadline`. `judgement` gets what every message shows.
 
     `capabilities` are those that the server has declared so far. Use it as a context: it is open inside. Entering it
-    raises `MCPError` as the transport does, and a request raises `SilentError` once the server has ended, or is silent.
+    raises `MCPError` as the transport does. A request raises `SilentError` once the server has ended, or is silent, and
+    `DeadlineError` at the deadline.
     """
 
-    def __init__(self, entry: ServerEntry, revision: str, judgement: Judgement, seconds: float) -> None:
+    def __init__(
+        self, entry: ServerEntry, revision: str, judgement: Judgement, seconds: float, deadline: Deadline | None = None
+    ) -> None:
         self.revision = revision
         self.judgement = judgement
         self.capabilities: Wire = {}
@@ -94,18 +101,20 @@ class Conversation:
         # What has arrived without being a response, in order.
         self.heard: list[Wire] = []
         self._seconds = seconds
+        self._whole = deadline
         self.is_stateless = not has_sessions(revision)
         self._channel = transport_of(entry, seconds).new_channel()
         self._last_id = 0
         self._sent: dict[RequestId, str] = {}
         self._waiting: dict[RequestId, SimpleQueue[Answer | None]] = {}
         self._subscribed: set[RequestId] = set()
+        self._given_up: set[RequestId] = set()
         # How many notifications it may still have answered.
         self._notified = 0
 
     def __enter__(self) -> Conversation:
         try:
-            self._channel.start(self, Deadline(self._seconds))
+            self._channel.start(self, self._time())
         except BaseException:
             self._channel.close(0.0)
             raise
@@ -139,6 +148,22 @@ class Conversation:
             self.judgement.hold("MS-17", f"{method}: the code {code}" if is_reserved else "", answer.message)
         return answer
 
+    def try_request(self, method: str, params: Wire) -> None:
+        """Send a request for what the server makes: its result is judged. It may take as long as it likes, for example
+        where there is no network; here it is not waited for.
+        """
+        request_id, message = self._new_request(method, params, None)
+        queue = self._expect(request_id, method)
+        self._say(message, request_id, method)
+        answer = self._channel.wait(queue, request_id, self._time(MAKING_SECONDS))
+        if answer is None:
+            self._give_up(request_id, method)
+        elif answer.lost is not None:
+            self.judgement.hold("B-2", answer.lost.message, message)
+            raise SilentError(answer.lost.message)
+        elif answer.result is not None:
+            self._judge_result(method, answer.result)
+
     def notify(self, method: str, params: Wire | None = None) -> None:
         """Send a notification."""
         message: Wire = {"jsonrpc": "2.0", "method": method}
@@ -153,8 +178,8 @@ class Conversation:
         for message in messages:
             queue = self._expect(message["id"], message["method"])
             waiting.append((message, queue))
-        self._channel.send(Outgoing(messages), Deadline(self._seconds), "an array")
-        deadline = Deadline(self._seconds)
+        deadline = self._time(TOGETHER_SECONDS)
+        self._channel.send(Outgoing(messages), deadline, "an array")
         answers = [self._channel.wait(queue, message["id"], deadline) for message, queue in waiting]
         return all(answer is not None and answer.lost is None for answer in answers)
 
@@ -190,18 +215,23 @@ class Conversation:
         self._last_id += 1
         return self._last_id if self._last_id % 2 else str(self._last_id)
 
-    def _answer(self, method: str, params: Wire | None, meta: Wire | None) -> Answer:
+    def _new_request(self, method: str, params: Wire | None, meta: Wire | None) -> tuple[RequestId, Wire]:
         if self.is_stateless:
             params = {**(params or {}), "_meta": self.envelope() if meta is None else meta}
         request_id = self.new_id()
         message: Wire = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None:
             message["params"] = params
+        return request_id, message
+
+    def _answer(self, method: str, params: Wire | None, meta: Wire | None) -> Answer:
+        request_id, message = self._new_request(method, params, meta)
         queue = self._expect(request_id, method)
-        deadline = Deadline(self._seconds)
+        deadline = self._time()
         self._say(message, request_id, method)
         answer = self._channel.wait(queue, request_id, deadline)
-        self._waiting.pop(request_id, None)
+        if answer is None:
+            self._give_up(request_id, method)
         if answer is not None and answer.lost is None:
             self.judgement.hold("B-2")
             return answer
@@ -210,8 +240,19 @@ class Conversation:
         self.judgement.hold("B-2", told, message)
         raise SilentError(told)
 
+    def _give_up(self, request_id: RequestId, stage: str) -> None:
+        """A response that comes later is none too many. Raises `DeadlineError` at the deadline of all requests."""
+        self._given_up.add(request_id)
+        self._waiting.pop(request_id, None)
+        if self._whole is not None and self._whole.expired:
+            raise DeadlineError(self._channel.name, stage, self._whole.allowed)
+
+    def _time(self, seconds: float | None = None) -> Deadline:
+        limit = self._seconds if seconds is None else min(seconds, self._seconds)
+        return Deadline(limit) if self._whole is None else self._whole.sooner(limit)
+
     def _say(self, message: Wire, about: RequestId | None, stage: str) -> None:
-        deadline = Deadline(self._seconds)
+        deadline = self._time()
         try:
             if about is not None and about not in self._subscribed:
                 self._channel.ask(Outgoing(message, about), deadline, stage)
@@ -297,6 +338,8 @@ class Conversation:
             if alike is None:
                 return
             request_id = alike
+        elif request_id in self._given_up:
+            return
         elif request_id not in self._waiting:
             hold("B-2", "a request was answered twice", value)
             return

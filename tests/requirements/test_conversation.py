@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.core.errors import MCPError
 from gaia_mcp.requirements.conversation import Conversation
 from gaia_mcp.requirements.listed import Judgement, SilentError
+from tests.requirements.breaking import breaker
 from tests.requirements.talking import error, result, saying
 from tests.waiting import ENOUGH_SECONDS
 
@@ -132,6 +137,26 @@ def test_a_server_that_ends_or_is_silent_is_not_asked_any_more() -> None:
         assert [one.detail for one in judgement.seen["B-2"]] == ["ping was not answered within 0.2 s"]
 
 
+def test_what_a_server_makes_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B-2: a resource of the network, for example; a response that comes later is none too many."""
+    monkeypatch.setattr("gaia_mcp.requirements.conversation.MAKING_SECONDS", 0.1)
+    late = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    program = "import sys; sys.stdin.readline(); sys.stdin.readline(); print('%s\\n%s', flush=True); sys.stdin.read()"
+    lines = tuple(map(json.dumps, (late, {**late, "id": "2"})))
+    entry = saying()
+    entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", program % lines]))  # type: ignore[call-arg]
+    judgement = Judgement()
+
+    with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.try_request("resources/read", {"uri": "x://a"})
+        assert conversation.request("ping").result == {}
+    assert [number for number, found in judgement.seen.items() if found] == []
+    entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", "input()"]))  # type: ignore[call-arg]
+    with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation, pytest.raises(SilentError):
+        conversation.try_request("resources/read", {"uri": "x://a"})
+    assert "exited" in judgement.seen["B-2"][0].detail
+
+
 def test_arrays_of_requests_are_answered_or_not() -> None:
     """LC-9: also in single messages."""
     batch = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": "2", "method": "ping"}]
@@ -145,3 +170,65 @@ def test_arrays_of_requests_are_answered_or_not() -> None:
         entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", program % line]))  # type: ignore[call-arg]
         with Conversation(entry, BATCHING, Judgement(), ENOUGH_SECONDS if is_answered else 0.2) as conversation:
             assert conversation.say_together(batch) is is_answered
+
+
+def test_a_subscription_is_sent_and_ended() -> None:
+    """MS-13: its messages are heard, also the response that ends it."""
+    acknowledged = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}
+    ended = {"jsonrpc": "2.0", "id": "ID", "result": {"resultType": "complete"}}
+    judgement = Judgement()
+    with Conversation(saying([acknowledged, ended]), STATELESS, judgement, ENOUGH_SECONDS) as conversation:
+        request_id = conversation.listen({"toolsListChanged": True})
+        for _ in range(100):
+            conversation.lull()
+            if len(conversation.heard) == 2:
+                break
+        conversation.stop_listening(request_id)
+
+    assert [message.get("method") for message in conversation.heard] == [acknowledged["method"], None]
+    assert not [number for number, found in judgement.seen.items() if found]
+
+
+def test_a_server_that_stays_or_cannot_be_started_is_told() -> None:
+    """IO-6: it is stopped; one that cannot be started is an error."""
+    judgement = Judgement()
+    with Conversation(breaker("IO-6"), HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.notify("notifications/cancelled", {"requestId": 1})
+        conversation.notify("notifications/x")
+    (stayed,) = judgement.seen["IO-6"]
+    assert stayed.detail == "it did not exit when its stdin was closed, and was stopped on SIGTERM"
+    entry = read_entry("s", {"command": "/nonexistent/server"}, Path("/s.json"))
+    with pytest.raises(MCPError), Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS):
+        pass
+
+
+def test_what_the_server_asks_is_answered() -> None:
+    """LS-2, LC-3, MS-7, MS-17, B-3, B-7."""
+    ping = result(PING)
+    asked = {"jsonrpc": "2.0", "id": "mine", "method": "roots/list"}
+    progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
+    unasked = {"jsonrpc": "2.0", "error": {"code": -32601, "message": "no"}}
+
+    assert breaks([asked, ping]) == {"LC-3": ["the server sent roots/list, which the client did not declare"]}
+    assert breaks([progress, ping]) == {"B-7": ["progress was sent to a client that has named no token"]}
+    assert "MS-7" in breaks([asked, ping], STATELESS)
+    assert breaks([error(-32050), ping], STATELESS)["MS-17"] == ["ping: the code -32050"]
+    for is_initialized, number in ((False, "LS-2"), (True, "LC-3")):
+        judgement = Judgement()
+        with Conversation(saying([asked, unasked, ping]), HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+            conversation.is_initialized = is_initialized
+            conversation.notify("notifications/x")
+            conversation.request("ping")
+        assert sorted(judgement.seen.keys() - {"B-1", "B-2", "B-14", "IO-2", "IO-6"}) == ["B-3", number]
+
+
+def test_a_list_that_is_asked_for_is_judged() -> None:
+    """B-14, MS-8: of a method whose result may ask for input."""
+    judgement = Judgement()
+    wanted = {"resultType": "input_required", "_meta": {}}
+    with Conversation(saying(result({"tools": [{}]})), HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.request("tools/list")
+    assert len(judgement.seen["B-14"]) == 2
+    with Conversation(saying(result(wanted)), STATELESS, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.request("prompts/get", {"name": "p"})
+    assert "with neither requests nor a state" in judgement.seen["MS-8"][0].detail

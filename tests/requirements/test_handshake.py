@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.requirements import judged
 from gaia_mcp.requirements.conversation import Conversation
 from gaia_mcp.requirements.handshake import PAGES_READ, ask, ask_first, read_lists
 from gaia_mcp.requirements.listed import Judgement, SilentError
+from tests.requirements.breaking import BATCHING, HANDSHAKE, assert_each_is_found, breaker, broken
 from tests.requirements.talking import error, result, saying
 from tests.waiting import ENOUGH_SECONDS
 
@@ -55,7 +57,7 @@ def test_an_unknown_revision_may_be_refused_or_replaced() -> None:
 
 
 def test_a_declared_list_that_is_refused_is_found() -> None:
-    """LC-3: templates may be left out."""
+    """LC-3: a warning; templates may be left out."""
     refused = error(-32601)
 
     assert asked(refused, refused, ask=read_lists, tools={}, prompts={}) == {
@@ -67,7 +69,7 @@ def test_a_declared_list_that_is_refused_is_found() -> None:
     judgement = Judgement()
     with Conversation(saying(result({"resources": []}), refused), REVISION, judgement, ENOUGH_SECONDS) as conversation:
         conversation.capabilities = {"resources": {}}
-        assert read_lists(conversation) == {"resources": [], "resourceTemplates": []}
+        assert read_lists(conversation) == {"resources": []}
     assert [one.is_minor for one in judgement.seen["LC-3"]] == [True]
 
 
@@ -97,3 +99,14 @@ def test_levels_are_set_where_they_are_declared() -> None:
         "LC-3": ["it declares logging, and answers logging/setLevel with error -32603"],
         "LS-10": ["an unknown level is answered with a result"],
     }
+
+
+def test_a_server_that_breaks_one_rule_is_found_and_breaks_no_other() -> None:
+    """LS-1, LS-2, LS-10, LC-3, LC-4: for each rule there is a server that breaks it."""
+    assert_each_is_found(HANDSHAKE)
+
+
+def test_an_array_of_messages_is_tested_in_the_revision_that_has_them() -> None:
+    """LC-9."""
+    assert broken(judged(breaker("none"), BATCHING, ENOUGH_SECONDS)) == set()
+    assert broken(judged(breaker("LC-9"), BATCHING, 0.5)) == {"LC-9"}

@@ -31,6 +31,9 @@ def test_a_break_is_noted_once_with_a_short_message() -> None:
     message: Any = {"result": "x" * 1000}
 
     assert judgement.hold("B-1")
+    assert not judgement.hold("B-2", "a mistake")
+    assert not judgement.hold("B-3", "a mistake", "a text")
+    assert [judgement.seen[number][0].message for number in ("B-2", "B-3")] == ["", "a text"]
     assert not judgement.hold("B-1", "a mistake", message)
     assert not judgement.hold("B-1", "a mistake", {"other": 1})
     assert [(one.detail, len(one.message), one.is_minor) for one in judgement.seen["B-1"]] == [

@@ -6,9 +6,12 @@ import socket
 import threading
 from pathlib import Path
 
+import pytest
+
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.requirements.listed import Judgement
 from gaia_mcp.requirements.over_http import ask
+from tests.requirements.breaking import HANDSHAKE, STATELESS, assert_each_is_found_over_http
 from tests.requirements.breaking_site import breaking_site
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS
 
@@ -47,3 +50,9 @@ def test_a_handshake_that_is_refused_ends_the_questions() -> None:
     assert {number: [one.detail for one in found] for number, found in judgement.seen.items()} == {
         "LS-1": ["initialize is answered with 400 with -32600"]
     }
+
+
+@pytest.mark.parametrize("revision", [STATELESS, HANDSHAKE])
+def test_what_only_http_shows_is_found(revision: str) -> None:
+    """HS-1, HS-2, HS-3, HS-5, HS-6, HS-7, LS-3, LS-4, LS-5: each has a server that breaks it."""
+    assert_each_is_found_over_http(revision)

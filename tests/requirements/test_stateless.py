@@ -9,6 +9,7 @@ import pytest
 from gaia_mcp.requirements.conversation import Conversation
 from gaia_mcp.requirements.listed import Judgement
 from gaia_mcp.requirements.stateless import ask, ask_first
+from tests.requirements.breaking import assert_each_is_found
 from tests.requirements.talking import error, result, saying
 from tests.waiting import ENOUGH_SECONDS
 
@@ -88,3 +89,8 @@ def test_a_subscription_is_acknowledged_with_its_id_and_what_was_asked_for() -> 
     assert found(notifications={**asked_for, "promptsListChanged": True}, _meta={key: "ID"}) == [
         "more is acknowledged than was asked for: promptsListChanged"
     ]
+
+
+def test_a_server_that_breaks_one_rule_is_found_and_breaks_no_other() -> None:
+    """MS-1, MS-2, MS-3, MS-5, MS-6, MS-7, MS-8, MS-11, MS-12, MS-13, MS-14, MS-15, MS-17, MS-21: each has a server."""
+    assert_each_is_found(REVISION)

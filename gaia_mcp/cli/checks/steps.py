@@ -18,7 +18,7 @@ from gaia_mcp.cli.calls.tool_call import called, checked_arguments
 from gaia_mcp.cli.checks.report import ADVICE, CALL, FAIL, OK, SKIP, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
-from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
@@ -264,8 +264,7 @@ class _Checker:
         from gaia_mcp.requirements.listed import REQUIREMENTS as LISTED
 
         peer = self.session.open()
-        seconds = DEFAULT_TIMEOUT_SECONDS if self.deadline is None else self.deadline.remaining()
-        judgement, masker = judged(self.session.entry, peer.version, seconds), self.session.masker()
+        judgement, masker = judged(self.session.entry, peer.version, deadline=self.deadline), self.session.masker()
         for number in (number for number in LISTED if number in judgement.seen):
             listed, breaks = LISTED[number], judgement.seen[number]
             detail = "; ".join(masker.text(one.detail) for one in breaks) or listed.stated
