@@ -34,8 +34,8 @@ def judged(
     """What the server of `entry` does in `revision`, which it supports; each request has so many `seconds`, and all
     have to end at the `deadline`.
 
-    Raises `MCPError` if it cannot be connected, `DeadlineError` at the deadline. What a server that ends or falls silent later would have done is not
-    tested; that it has is a break of B-2.
+    Raises `MCPError` if it cannot be connected, `DeadlineError` at the deadline. What a server that ends or falls
+    silent later would have done is not tested; that it has is a break of B-2.
     """
     judgement = Judgement()
     era = handshake if has_sessions(revision) else stateless

@@ -1,4 +1,8 @@
-"""A server behind a URL that does all that is required of it over HTTP, in both eras, but for one requirement."""
+"""A server behind a URL that does all that is required of it over HTTP, in both eras, but for one requirement.
+
+Words in the query change what is optional: "refuse" the handshake, "alone" without sessions, "keep" a session, "events"
+in place of JSON.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,9 @@ class _Handler(BaseHTTPRequestHandler):
         if session is None:
             self._reply(200 if self.rule == "HS-7" else 405)
             return
-        self.sessions.discard(session)
-        self._reply(200)
+        if "keep" not in self.path:
+            self.sessions.discard(session)
+        self._reply(405 if "keep" in self.path else 200)
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -66,19 +71,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(404, message, -32601, "Method not found")
 
     def _answer_in_session(self, message: Wire) -> None:
-        if message.get("method") == "initialize" and self.path.endswith("refuse"):
+        if message.get("method") == "initialize" and "refuse" in self.path:
             self._fail(400, message, -32600, "no")
         elif message.get("method") == "initialize":
             self.sessions.add("s")
             found = {"protocolVersion": HANDSHAKE, "capabilities": {}, "serverInfo": INFO}
-            self._respond(message, found, {"Mcp-Session-Id": "s"})
-        elif self.headers.get("Mcp-Session-Id") is None:
+            self._respond(message, found, {} if "alone" in self.path else {"Mcp-Session-Id": "s"})
+        elif self.headers.get("Mcp-Session-Id") is None and "alone" not in self.path:
             self._fail(400, message, -32600, "no session")
-        elif self.headers["Mcp-Session-Id"] not in self.sessions:
+        elif self.headers.get("Mcp-Session-Id", "s") not in self.sessions:
             self._fail(404, message, -32600, "unknown session")
         elif "id" not in message:
             self._reply(202)
-        elif self.headers.get("MCP-Protocol-Version") != HANDSHAKE and self.rule != "LS-4":
+        elif self.headers.get("MCP-Protocol-Version", HANDSHAKE) != HANDSHAKE and self.rule != "LS-4":
             self._fail(400, message, -32600, "unknown revision")
         elif message["method"] == "ping":
             self._respond(message, {})
@@ -87,6 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self, message: Wire, result: Wire, headers: dict[str, str] | None = None) -> None:
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        if "events" in self.path:
+            notified = json.dumps({"jsonrpc": "2.0", "method": "notifications/x"}).encode()
+            events = b"".join(b"data: %s\n\n" % each for each in (b"[", notified, body))
+            self._reply(200, events, {"Content-Type": "text/event-stream", **(headers or {})})
+            return
         kind = "text/plain" if self.rule == "HS-3" and self.headers.get("Origin") is None else "application/json"
         self._reply(200, body, {"Content-Type": kind, **(headers or {})})
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.core.errors import MCPError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import DeadlineError, MCPError
 from gaia_mcp.requirements.conversation import Conversation
 from gaia_mcp.requirements.listed import Judgement, SilentError
 from tests.requirements.breaking import breaker
+from tests.requirements.breaking_site import breaking_site
 from tests.requirements.talking import error, result, saying
-from tests.waiting import ENOUGH_SECONDS
+from tests.waiting import ENOUGH_SECONDS, wait_until
 
 pytestmark = pytest.mark.story
 
@@ -151,6 +154,7 @@ def test_what_a_server_makes_may_take_long(monkeypatch: pytest.MonkeyPatch) -> N
         conversation.try_request("resources/read", {"uri": "x://a"})
         assert conversation.request("ping").result == {}
     assert [number for number, found in judgement.seen.items() if found] == []
+    monkeypatch.undo()
     entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", "input()"]))  # type: ignore[call-arg]
     with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation, pytest.raises(SilentError):
         conversation.try_request("resources/read", {"uri": "x://a"})
@@ -232,3 +236,65 @@ def test_a_list_that_is_asked_for_is_judged() -> None:
     with Conversation(saying(result(wanted)), STATELESS, judgement, ENOUGH_SECONDS) as conversation:
         conversation.request("prompts/get", {"name": "p"})
     assert "with neither requests nor a state" in judgement.seen["MS-8"][0].detail
+
+
+def test_a_server_behind_a_url_is_talked_with_as_well() -> None:
+    """B-2: a response of another type is none."""
+    judgement = Judgement()
+    with breaking_site("none") as url:
+        entry = read_entry("site", {"url": url}, Path("/s.json"))
+        with Conversation(entry, STATELESS, judgement, ENOUGH_SECONDS) as conversation:
+            assert conversation.request("server/discover").shown == "a result"
+            conversation.request_failed(99, MCPError("of nobody"))
+    with breaking_site("HS-3") as url:
+        entry = read_entry("site", {"url": url}, Path("/s.json"))
+        with Conversation(entry, STATELESS, judgement, ENOUGH_SECONDS) as conversation, pytest.raises(SilentError):
+            conversation.request("server/discover")
+
+
+def test_what_a_server_makes_is_judged_and_may_be_an_error() -> None:
+    """B-14."""
+    judgement = Judgement()
+    answers = (result({"contents": [{}]}), error(-32603))
+    with Conversation(saying(*answers), HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.try_request("resources/read", {"uri": "x://a"})
+        conversation.try_request("resources/read", {"uri": "x://a"})
+    assert len(judgement.seen["B-14"]) == 1
+
+
+def test_a_change_is_sent_to_a_client_with_a_subscription() -> None:
+    """MS-13."""
+    changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    judgement = Judgement()
+    with Conversation(saying([changed]), STATELESS, judgement, ENOUGH_SECONDS) as conversation:
+        conversation.listen({"toolsListChanged": True})
+        wait_until(lambda: conversation.lull() or conversation.heard)
+    assert not [number for number, found in judgement.seen.items() if found]
+
+
+def test_at_the_deadline_of_a_command_nothing_is_judged() -> None:
+    """Ours: a server that had no time has not broken anything."""
+    judgement = Judgement()
+    deadline = Deadline(0.2)
+    with (
+        pytest.raises(DeadlineError, match="did not answer ping"),
+        Conversation(saying(), HANDSHAKE, judgement, ENOUGH_SECONDS, deadline) as conversation,
+    ):
+        conversation.request("ping")
+    assert "B-2" not in judgement.seen
+
+
+def test_a_server_that_has_ended_cannot_be_asked() -> None:
+    """B-2."""
+    entry = saying()
+    entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", ""]))  # type: ignore[call-arg]
+    judgement = Judgement()
+    with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
+        # Its input stays open a moment longer than it runs.
+        with suppress(SilentError):
+            while True:
+                conversation.notify("notifications/x")
+                conversation.lull()
+        with pytest.raises(SilentError):
+            conversation.request("ping")
+    assert judgement.seen["B-2"]

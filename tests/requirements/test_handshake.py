@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.requirements import judged
 from gaia_mcp.requirements.conversation import Conversation
-from gaia_mcp.requirements.handshake import PAGES_READ, ask, ask_first, read_lists
+from gaia_mcp.requirements.handshake import PAGES_READ, ask, ask_first, ignore_notifications, read_lists, use_features
 from gaia_mcp.requirements.listed import Judgement, SilentError
 from tests.requirements.breaking import BATCHING, HANDSHAKE, assert_each_is_found, breaker, broken
 from tests.requirements.talking import error, result, saying
@@ -110,3 +110,28 @@ def test_an_array_of_messages_is_tested_in_the_revision_that_has_them() -> None:
     """LC-9."""
     assert broken(judged(breaker("none"), BATCHING, ENOUGH_SECONDS)) == set()
     assert broken(judged(breaker("LC-9"), BATCHING, 0.5)) == {"LC-9"}
+
+
+def test_in_the_stateless_era_the_pages_of_a_list_have_one_scope() -> None:
+    """MS-11, B-9: what both eras have in common is judged by the rules of each."""
+    cached = {"resultType": "complete", "ttlMs": 0, "_meta": {"io.modelcontextprotocol/serverInfo": {}}, "tools": []}
+    pages = [result({**cached, "cacheScope": "public", "nextCursor": "b"}), result({**cached, "cacheScope": "private"})]
+    judgement = Judgement()
+    with Conversation(saying(*pages, error(-32603)), "2026-07-28", judgement, ENOUGH_SECONDS) as conversation:
+        conversation.capabilities = {"tools": {}}
+        read_lists(conversation)
+        ignore_notifications(conversation)
+
+    assert {number: [one.detail for one in found] for number, found in judgement.seen.items() if found} == {
+        "MS-11": ["the pages of tools/list have different scopes"],
+        "B-9": ["after a cancellation of nothing it answers with errors"],
+    }
+
+
+def test_a_resource_without_a_uri_is_not_read() -> None:
+    """Ours: that it has none is judged already."""
+    judgement = Judgement()
+    with Conversation(saying(error(-32002)), REVISION, judgement, ENOUGH_SECONDS) as conversation:
+        use_features(conversation, {"resources": [{"name": "a"}]}, unknown_resource=("LS-10", (-32002,)))
+
+    assert judgement.seen["LS-10"] == []

@@ -56,3 +56,14 @@ def test_a_handshake_that_is_refused_ends_the_questions() -> None:
 def test_what_only_http_shows_is_found(revision: str) -> None:
     """HS-1, HS-2, HS-3, HS-5, HS-6, HS-7, LS-3, LS-4, LS-5: each has a server that breaks it."""
     assert_each_is_found_over_http(revision)
+
+
+def test_what_is_optional_is_no_break() -> None:
+    """LS-3, LS-4: sessions and their end, events, and the header of a revision that does not have it."""
+    for words, revision in (("alone", HANDSHAKE), ("keep", HANDSHAKE), ("events", HANDSHAKE), ("", "2025-03-26")):
+        judgement = Judgement()
+        with breaking_site("none") as url:
+            ask(read_entry("site", {"url": f"{url}?{words}"}, Path("/s.json")), revision, judgement, ENOUGH_SECONDS)
+
+        assert not [number for number, found in judgement.seen.items() if found], (words, judgement.seen)
+        assert ("LS-4" in judgement.seen) is (revision == HANDSHAKE)

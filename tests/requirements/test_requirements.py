@@ -12,6 +12,7 @@ from gaia_mcp.core.errors import MCPError
 from gaia_mcp.requirements import judged
 from gaia_mcp.requirements.listed import REQUIREMENTS
 from tests.requirements.breaking import HANDSHAKE, SEEN, SEEN_OVER_HTTP, TESTS, breaker, broken, rules_of
+from tests.requirements.breaking_site import breaking_site
 from tests.waiting import ENOUGH_SECONDS
 
 pytestmark = pytest.mark.story
@@ -49,3 +50,13 @@ def test_a_server_that_cannot_be_started_is_an_error() -> None:
     """Ours: nothing was judged."""
     with pytest.raises(MCPError, match="could not be started"):
         judged(read_entry("s", {"command": "/nonexistent/server"}, Path("/s.json")), HANDSHAKE, ENOUGH_SECONDS)
+
+
+def test_a_server_behind_a_url_is_asked_over_http_too() -> None:
+    """HS-6, LS-4: both eras."""
+    for revision, numbers in SEEN_OVER_HTTP.items():
+        with breaking_site("none") as url:
+            judgement = judged(read_entry("site", {"url": url}, Path("/s.json")), revision)
+
+        assert broken(judgement) == set()
+        assert set(judgement.seen) >= numbers

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.requirements.conversation import Conversation
 from gaia_mcp.requirements.listed import Judgement
 from gaia_mcp.requirements.stateless import ask, ask_first
 from tests.requirements.breaking import assert_each_is_found
+from tests.requirements.breaking_site import breaking_site
 from tests.requirements.talking import error, result, saying
 from tests.waiting import ENOUGH_SECONDS
 
@@ -94,3 +97,26 @@ def test_a_subscription_is_acknowledged_with_its_id_and_what_was_asked_for() -> 
 def test_a_server_that_breaks_one_rule_is_found_and_breaks_no_other() -> None:
     """MS-1, MS-2, MS-3, MS-5, MS-6, MS-7, MS-8, MS-11, MS-12, MS-13, MS-14, MS-15, MS-17, MS-21: each has a server."""
     assert_each_is_found(REVISION)
+
+
+def test_a_subscription_that_is_not_acknowledged_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MS-13."""
+    monkeypatch.setattr("gaia_mcp.requirements.stateless.ACKNOWLEDGED_SECONDS", 0.1)
+    declared = discovered(prompts={"listChanged": True})
+    prompts = result({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": META, "prompts": []})
+
+    found = asked(declared, prompts, error(-32602), SUPPORTED, error(-32601), "", declared)
+
+    assert found["MS-13"] == ["a subscription was not acknowledged within 0.1 s"]
+
+
+def test_over_http_a_subscription_ends_with_its_stream() -> None:
+    """B-9: nothing else is cancelled there."""
+    judgement = Judgement()
+    with breaking_site("none") as url:
+        entry = read_entry("site", {"url": url}, Path("/s.json"))
+        with Conversation(entry, REVISION, judgement, ENOUGH_SECONDS) as conversation:
+            ask(conversation)
+
+    assert "B-9" not in judgement.seen
+    assert not [number for number, found in judgement.seen.items() if found]
