@@ -308,15 +308,28 @@ def _how_to_see(line: CommandLine, server: str, tool: str) -> str:
     return f"show its parameters: {line.to_type('call', server, tool, more='--help')}"
 
 
-def locked_tools_of(screen: Screen, server: str, is_locked: bool, lock_file: Path | None) -> LockedTools | None:
-    """The tools that `--locked` or `--lock-file` require; None without these options. Raises `ContractError` if the
-    lock file does not have the server, and as `LockedTools.wanted` does.
+class Locking(NamedTuple):
+    """The options `--locked`, `--lock-file` and `--compatible`, of which the others imply the first."""
+
+    is_locked: bool = False
+    file: Path | None = None
+    allows_compatible: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether one of them is given."""
+        return self.is_locked or self.file is not None or self.allows_compatible
+
+
+def locked_tools_of(screen: Screen, server: str, locking: Locking) -> LockedTools | None:
+    """The tools that these options require; None without them. Raises `ContractError` if the lock file does not have
+    the server, and as `LockedTools.wanted` does.
     """
-    if not is_locked and lock_file is None:
+    if not locking.is_wanted:
         return None
     from gaia_mcp.cli.checks.locked import LockedTools
 
-    locked_tools = LockedTools.wanted(screen, is_locked, lock_file)
+    locked_tools = LockedTools.wanted(screen, locking)
     if locked_tools is not None:
         locked_tools.contract(server)
     return locked_tools

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gaia_mcp.checking import Checker, structure_problem
-from gaia_mcp.cli.calls import locked_tools_of
+from gaia_mcp.cli.calls import Locking, locked_tools_of
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.calls.tool_call import called, check_allowed, find_tool, valid_arguments
 from gaia_mcp.cli.status import ExitStatus, UsageError, status_of
@@ -86,8 +86,7 @@ def call_all(
     *,
     jobs: int = 1,
     keeps_going: bool = False,
-    locked: bool = False,
-    lock_file: Path | None = None,
+    locking: Locking = Locking(),  # noqa: B008 (it cannot be changed)
     read_only: bool = False,
 ) -> ExitStatus:
     """Make the calls in `source`, a file or `-` for standard input, at most `jobs` at once; after a failure no more,
@@ -101,7 +100,7 @@ def call_all(
     if rest:
         hint = "leave the tool and its arguments out"
         raise UsageError(f"{rest[0]!r} cannot be used with --batch, whose lines name the tools", hint=hint)
-    locked_tools = locked_tools_of(screen, entry.name, locked, lock_file)
+    locked_tools = locked_tools_of(screen, entry.name, locking)
     with ExitStack() as running:
         lines = running.enter_context(_opened(source))
         running.enter_context(answering)

@@ -15,7 +15,7 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words, revisio
 from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, CompatibleOption, LockFileOption
 from gaia_mcp.cli.status import UsageError, status_of
 from gaia_mcp.cli.typer_command import ServerCommand
 
@@ -130,6 +130,7 @@ def check(
     args: ArgsOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
+    compatible: CompatibleOption = False,
     spec: SpecOption = None,
     spec_schema: SpecSchemaOption = False,
     retries: RetriesOption = 0,
@@ -146,7 +147,8 @@ def check(
 
     Checks start, negotiation, answer, tools and their schemas, prompts, resources and shutdown, and fails if one of
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
-    something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
+    something. With --locked, fails if the tools do not match the lock file; with --compatible, if they
+    have changed in a way that may break a caller. With --spec, runs the cases in a file, each
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
     that is named; of all of them, those that a server does not support are left out. With --strict, tests each
     requirement of the specification that can be seen from outside, in all revisions that the server supports, and
@@ -163,6 +165,7 @@ def check(
 
         screen.print_json(SCHEMA)
         return
+    from gaia_mcp.cli.calls import Locking
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
     from gaia_mcp.cli.checks.locked import LockedTools
@@ -187,7 +190,14 @@ def check(
         from gaia_mcp.cli.checks.cases import read_cases
 
         cases = read_cases(screen.line, spec, os.environ)
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries, strict)
+    wanted = Wanted(
+        calls,
+        LockedTools.wanted(screen, Locking(locked, lock_file, compatible)),
+        known_tools(store),
+        cases,
+        retries,
+        strict,
+    )
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     protocol = protocol or (["all"] if strict else [])
     revisions = _revisions(protocol)
