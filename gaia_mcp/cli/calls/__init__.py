@@ -43,7 +43,7 @@ from gaia_mcp.toolspec.schema import default_of, properties_of, required_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.grammar import ServerWords
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
@@ -308,24 +308,11 @@ def _how_to_see(line: CommandLine, server: str, tool: str) -> str:
     return f"show its parameters: {line.to_type('call', server, tool, more='--help')}"
 
 
-class Locking(NamedTuple):
-    """The options `--locked`, `--lock-file` and `--compatible`, of which the others imply the first."""
-
-    is_locked: bool = False
-    file: Path | None = None
-    allows_compatible: bool = False
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether one of them is given."""
-        return self.is_locked or self.file is not None or self.allows_compatible
-
-
-def locked_tools_of(screen: Screen, server: str, locking: Locking) -> LockedTools | None:
+def locked_tools_of(screen: Screen, server: str, locking: Locking | None) -> LockedTools | None:
     """The tools that these options require; None without them. Raises `ContractError` if the lock file does not have
     the server, and as `LockedTools.wanted` does.
     """
-    if not locking.is_wanted:
+    if locking is None:
         return None
     from gaia_mcp.cli.checks.locked import LockedTools
 

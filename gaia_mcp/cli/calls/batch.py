@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gaia_mcp.checking import Checker, structure_problem
-from gaia_mcp.cli.calls import Locking, locked_tools_of
+from gaia_mcp.cli.calls import locked_tools_of
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.calls.tool_call import called, check_allowed, find_tool, valid_arguments
 from gaia_mcp.cli.status import ExitStatus, UsageError, status_of
@@ -32,7 +32,7 @@ from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_object
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -86,7 +86,7 @@ def call_all(
     *,
     jobs: int = 1,
     keeps_going: bool = False,
-    locking: Locking = Locking(),  # noqa: B008 (it cannot be changed)
+    locking: Locking | None = None,
     read_only: bool = False,
 ) -> ExitStatus:
     """Make the calls in `source`, a file or `-` for standard input, at most `jobs` at once; after a failure no more,

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.calls import Locking, locked_tools_of, planned, seen_schema
+from gaia_mcp.cli.calls import locked_tools_of, planned, seen_schema
 from gaia_mcp.cli.calls.answering import Answering
 from gaia_mcp.cli.grammar import with_group
 from gaia_mcp.cli.grammar.parsing import plain_line
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.cli.calls import Plan
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.screen.session_view import SessionView as View
@@ -52,7 +52,7 @@ def make_call(
     args: str | None,
     *,
     interactive: bool = False,
-    locking: Locking = Locking(),  # noqa: B008 (it cannot be changed)
+    locking: Locking | None = None,
     read_only: bool = False,
 ) -> ExitStatus:
     """Call the tool that `words` name, print its result, and return the exit code.

@@ -31,7 +31,6 @@ from gaia_mcp.toolspec.contract import (
 from gaia_mcp.toolspec.poisoning import UNUSUAL
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls import Locking
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -45,6 +44,19 @@ VERSION = 1
 NEW_MODE = 0o644
 # A reviewer of the file must see every character, and a lone surrogate cannot be encoded as UTF-8.
 _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
+
+
+class Locking(NamedTuple):
+    """The options `--locked`, `--lock-file` and `--compatible`, of which the others imply the first."""
+
+    is_locked: bool = False
+    file: Path | None = None
+    allows_compatible: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether one of them is given."""
+        return self.is_locked or self.file is not None or self.allows_compatible
 
 
 class LockedTools:

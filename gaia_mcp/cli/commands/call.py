@@ -137,9 +137,11 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
-    from gaia_mcp.cli.calls import Locking
+    locking = None
+    if locked or lock_file is not None or compatible:
+        from gaia_mcp.cli.checks.locked import Locking
 
-    locking = Locking(locked, lock_file, compatible)
+        locking = Locking(locked, lock_file, compatible)
     if batch is not None:
         from gaia_mcp.cli.calls.batch import call_all
 

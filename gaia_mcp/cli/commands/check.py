@@ -165,10 +165,9 @@ def check(
 
         screen.print_json(SCHEMA)
         return
-    from gaia_mcp.cli.calls import Locking
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries

@@ -162,8 +162,7 @@ class Gate:
 
 
 def _locked_tools(screen: Screen, options: ToolOptions) -> LockedTools | None:
-    from gaia_mcp.cli.calls import Locking
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
 
     return LockedTools.wanted(screen, Locking(options.locked, options.lock_file))
 
