@@ -24,7 +24,8 @@ MADE = {
     ("storage", "names"): "a name of ours, escaped, and letters",
     ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
     ("cli.checks.cases", "pattern"): "the person's own expression, in a file of cases",
-    ("cli.checks.expectations", "pattern"): "the person's own expression, for the answer of a case",
+    ("checking", "expression"): "the person's own expression, for the answer of a case; apart, if it may take long",
+    ("checking.process", "question['expression']"): "in a process that is stopped in time",
     ("toolspec.describe", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
     ("toolspec.describe", "f'(?<![^\\\\W_]){re.escape(text)}(?![^\\\\W_])'"): "words alone, without repetition",
 }

@@ -1,4 +1,4 @@
-"""Validating values against untrusted schemas, in bounded time.
+"""Validating values against untrusted schemas, and searching texts by expressions, in bounded time.
 
 The validator is native code: while it runs, no other thread of the process runs, and no signal is handled. So it runs
 in this process only if `toolspec.cost` guarantees that it finishes in a moment; that is the usual case. Otherwise it
@@ -7,6 +7,7 @@ runs in a separate process, which is stopped when the time is up, or with the ca
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.toolspec.validation import (
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 MISTAKES_UNITS, FITTING_UNITS = 4_000, 2_000_000
 # The default time limit; also at most half of the remaining time, since the call itself needs some too.
 CHECK_SECONDS = 3.0
+# A text in which this process searches by itself.
+SEARCHED_CHARS = 10_000
+_REPEATING = "*+{"
 
 
 class Checker:
@@ -93,6 +97,17 @@ def check_schema(schema: Any, deadline: Deadline | None = None, *, seconds: floa
     from gaia_mcp.checking.process import check_apart
 
     check_apart(ready.text, deadline, seconds=seconds)
+
+
+def matches(expression: str, text: str, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS) -> bool:
+    """Whether a regular expression matches somewhere in `text`. Raises `re.error`, `SchemaCostError` as a `Checker`."""
+    compiled = re.compile(expression)
+    # With one repetition it takes quadratic time at most; with several it may take years.
+    if len(text) <= SEARCHED_CHARS and sum(map(expression.count, _REPEATING)) <= 1:
+        return compiled.search(text) is not None
+    from gaia_mcp.checking.process import matches_apart
+
+    return matches_apart(expression, text, deadline, seconds=seconds)
 
 
 def structure_problem(

@@ -1,7 +1,8 @@
 """Validation in a separate process: the parent, which starts it and waits, and the worker.
 
 The worker reads one line of JSON, `{"schema": TEXT}` with or without a `value`. It prints a line: why the schema cannot
-be used, or whether the value is valid; then another line with the errors, which take longer. It exits when its time is
+be used, or whether the value is valid; then another line with the errors, which take longer. For
+`{"expression": TEXT, "text": TEXT}` it prints whether the expression matches somewhere. It exits when its time is
 up and when its parent has ended, even while native code blocks Python: by Python's watchdog timer, and by a signal of
 the system.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -54,6 +56,12 @@ def check_apart(text: str, deadline: Deadline | None, *, seconds: float) -> None
     _answer_to(json.dumps({"schema": text}) + "\n", deadline, seconds)
 
 
+def matches_apart(expression: str, text: str, deadline: Deadline | None, *, seconds: float) -> bool:
+    """Whether a regular expression matches somewhere in `text`. Raises `SchemaCostError`."""
+    question = json.dumps({"expression": expression, "text": text}) + "\n"
+    return not _answer_to(question, deadline, seconds)
+
+
 def work() -> None:
     """The worker: validate the value on stdin."""
     import faulthandler
@@ -68,6 +76,9 @@ def work() -> None:
 
 
 def _answers(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "expression" in question:
+        yield {"fits": re.search(question["expression"], question["text"]) is not None}
+        return
     try:
         schema = Schema(question["schema"])
         schema.compile()

@@ -138,6 +138,10 @@ def lock_file_option(group: str | None = None) -> Any:
 
 
 LockFileOption = Annotated[Path | None, lock_file_option()]
+CompatibleOption = Annotated[
+    bool,
+    typer.Option("--compatible", help="With --locked: allow changes that cannot break a caller."),
+]
 
 
 # Options that are implied by others.

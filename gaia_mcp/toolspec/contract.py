@@ -42,13 +42,19 @@ class PartChange(NamedTuple):
 
 
 class ToolChange(NamedTuple):
-    """The difference of one tool between two contracts: `kind` is "added", "removed" or "changed"."""
+    """The difference of one tool between two contracts: `kind` is "added", "removed" or "changed". `breaks` are the
+    reasons why it may break a caller, if it was judged by them.
+    """
 
     tool: str
     kind: str
     parts: tuple[PartChange, ...] = ()
+    breaks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.breaks:
+            more = f" and {len(self.breaks) - 1} more" if len(self.breaks) > 1 else ""
+            return f"'{_plain(self.tool)}' is breaking ({self.breaks[0]}{more})"
         if self.kind != "changed":
             return f"'{_plain(self.tool)}' {self.kind}"
         return f"'{_plain(self.tool)}' changed ({', '.join(change.part for change in self.parts)})"
@@ -106,6 +112,7 @@ def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:
         {
             "tool": change.tool,
             "kind": change.kind,
+            **({"breaking": list(change.breaks)} if change.breaks else {}),
             "parts": [{"part": part.part, "lines": list(part.lines)} for part in change.parts],
         }
         for change in changes
@@ -117,6 +124,7 @@ def as_lines(changes: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
     for change in changes:
         lines.append(f"{change['kind']} {_plain(change['tool'])}")
+        lines += [f"  breaking: {_plain(reason)}" for reason in change.get("breaking", ())]
         for part in change["parts"]:
             lines += [f"  {part['part']}", *(f"    {line}" for line in part["lines"])]
     return lines

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from typing import Any
 
 import pytest
 
-from gaia_mcp.checking import FITTING_UNITS, MISTAKES_UNITS, Checker, check_schema, validation_errors
+from gaia_mcp.checking import (
+    FITTING_UNITS,
+    MISTAKES_UNITS,
+    SEARCHED_CHARS,
+    Checker,
+    check_schema,
+    matches,
+    validation_errors,
+)
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.cost import Cost
 from gaia_mcp.toolspec.validation import ExternalReferenceError, SchemaCostError, SchemaError, as_text
@@ -150,3 +159,18 @@ def test_a_value_that_is_not_json_is_a_validation_error() -> None:
     for schema in ({"type": "string"}, {"$ref": "#"}):
         for value in ({"a": {1}}, {"a": object()}, {"a": nested_list(sys.getrecursionlimit() * 20)}):
             assert [problem.keyword for problem in validation_errors(schema, value)] == ["json"]
+
+
+def test_an_expression_is_searched_in_bounded_time() -> None:
+    """Ours: a person's expression may take years on a text of a server, and nothing else would run meanwhile."""
+    evil = "a" * 40 + "!"
+
+    assert matches("b+c", "a bbc")
+    assert not matches("^b", "a b")
+    assert matches("(a+)+(b*)c", "aaabbc")
+    assert not matches("(a+)+(b*)c", "aaabb")
+    assert matches("x$", "a" * (SEARCHED_CHARS + 1) + "x")
+    with pytest.raises(SchemaCostError, match=r"takes more than 0.5 s"):
+        matches("^(a+)+$", evil, seconds=0.5)
+    with pytest.raises(re.error):
+        matches("(a", "a")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.checking import process
-from gaia_mcp.checking.process import check_apart, errors_apart
+from gaia_mcp.checking.process import check_apart, errors_apart, matches_apart
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.validation import ExternalReferenceError, SchemaCostError, SchemaError
 from tests.processes import processor_seconds, workers
@@ -159,3 +159,9 @@ def test_concurrent_checks_wait_within_their_deadlines() -> None:
 
     assert len(outcomes) == 8
     assert workers() == []
+
+
+def test_the_worker_searches_by_an_expression() -> None:
+    """Ours: as `re.search` does."""
+    assert matches_apart("b.$", "abc", None, seconds=ENOUGH_SECONDS)
+    assert not matches_apart("^b", "abc", None, seconds=ENOUGH_SECONDS)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PACKAGES = (
-    "agents", "asking", "catalog", "checking", "client", "config", "core", "fleet", "hosts", "protocol", "server",
-    "storage", "store", "text", "toolspec",
+    "agents", "asking", "catalog", "checking", "client", "config", "core", "fleet", "hosts", "protocol",
+    "requirements", "server", "storage", "store", "text", "toolspec",
 )  # fmt: skip
 # The folder of the data files, and the packages that are measured, unless it is all of those above.
 DATA, CHOSEN = "COVERED_DATA", "COVERED_PACKAGES"

@@ -43,7 +43,7 @@ from gaia_mcp.toolspec.schema import default_of, properties_of, required_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.grammar import ServerWords
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
@@ -308,15 +308,15 @@ def _how_to_see(line: CommandLine, server: str, tool: str) -> str:
     return f"show its parameters: {line.to_type('call', server, tool, more='--help')}"
 
 
-def locked_tools_of(screen: Screen, server: str, is_locked: bool, lock_file: Path | None) -> LockedTools | None:
-    """The tools that `--locked` or `--lock-file` require; None without these options. Raises `ContractError` if the
-    lock file does not have the server, and as `LockedTools.wanted` does.
+def locked_tools_of(screen: Screen, server: str, locking: Locking | None) -> LockedTools | None:
+    """The tools that these options require; None without them. Raises `ContractError` if the lock file does not have
+    the server, and as `LockedTools.wanted` does.
     """
-    if not is_locked and lock_file is None:
+    if locking is None:
         return None
     from gaia_mcp.cli.checks.locked import LockedTools
 
-    locked_tools = LockedTools.wanted(screen, is_locked, lock_file)
+    locked_tools = LockedTools.wanted(screen, locking)
     if locked_tools is not None:
         locked_tools.contract(server)
     return locked_tools

@@ -32,7 +32,7 @@ from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_object
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -86,8 +86,7 @@ def call_all(
     *,
     jobs: int = 1,
     keeps_going: bool = False,
-    locked: bool = False,
-    lock_file: Path | None = None,
+    locking: Locking | None = None,
     read_only: bool = False,
 ) -> ExitStatus:
     """Make the calls in `source`, a file or `-` for standard input, at most `jobs` at once; after a failure no more,
@@ -101,7 +100,7 @@ def call_all(
     if rest:
         hint = "leave the tool and its arguments out"
         raise UsageError(f"{rest[0]!r} cannot be used with --batch, whose lines name the tools", hint=hint)
-    locked_tools = locked_tools_of(screen, entry.name, locked, lock_file)
+    locked_tools = locked_tools_of(screen, entry.name, locking)
     with ExitStack() as running:
         lines = running.enter_context(_opened(source))
         running.enter_context(answering)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.cli.calls import Plan
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.cli.screen.session_view import SessionView as View
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
 PLACE_SECONDS = 0.2
 # A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
-# `--lock-file`.
+# those that imply it.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
     "timeout", "fresh", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
@@ -52,8 +52,7 @@ def make_call(
     args: str | None,
     *,
     interactive: bool = False,
-    locked: bool = False,
-    lock_file: Path | None = None,
+    locking: Locking | None = None,
     read_only: bool = False,
 ) -> ExitStatus:
     """Call the tool that `words` name, print its result, and return the exit code.
@@ -65,7 +64,7 @@ def make_call(
     answering, typed = Answering.of(invocation), invocation.typed(words)
     plan = planned(screen.line, invocation.open_store_for(typed, has_item=True), typed, args, deadline)
     plan = plan._replace(entry=held(screen, invocation.using(plan.entry)))
-    locked_tools = locked_tools_of(screen, plan.entry.name, locked, lock_file)
+    locked_tools = locked_tools_of(screen, plan.entry.name, locking)
     if interactive:
         from gaia_mcp.cli.calls.elicitation import check_terminal
 

@@ -1,5 +1,5 @@
-"""The reports in the formats that build servers read: JUnit XML, GitLab's code quality, the Test Anything Protocol, and
-for GitHub a table on the page of a build, and annotations.
+"""The reports in the formats that build servers read: JUnit XML, GitLab's code quality, SARIF, the Test Anything
+Protocol, and for GitHub a table on the page of a build, and annotations.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
-from gaia_mcp.cli.checks.report import FAIL, SKIP, WARN, Check, Report, summary_line
+from gaia_mcp._version import __version__
+from gaia_mcp.cli.checks.report import ADVICE, FAIL, SKIP, WARN, Check, Report, summary_line
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.core.errors import MCPError
 from gaia_mcp.storage.output_files import append_to_file, put_file
@@ -31,10 +33,18 @@ _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 # A cell of the table must stay readable; the log of the build has the whole failure.
 CELL_CHARS = 300
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SARIF_LEVELS = {FAIL: "error", WARN: "warning", ADVICE: "note"}
 
 
 def write_all(
-    screen: Screen, reports: Sequence[Report], seconds: float, junit: Path | None, quality: Path | None
+    screen: Screen,
+    reports: Sequence[Report],
+    seconds: float,
+    *,
+    junit: Path | None,
+    quality: Path | None,
+    sarif: Path | None,
 ) -> MCPError | None:
     """Write the files that were asked for, and what GitHub reads in a workflow. Returns an error about a file rather
     than raising it, because the checks must still be printed.
@@ -47,6 +57,8 @@ def write_all(
         problems.append(_written(junit, junit_xml(screen.line, reports), "--junit"))
     if quality is not None:
         problems.append(_written(quality, code_quality(reports), "--code-quality"))
+    if sarif is not None:
+        problems.append(_written(sarif, sarif_log(reports), "--sarif"))
     return next((problem for problem in problems if problem is not None), None)
 
 
@@ -127,13 +139,50 @@ def code_quality(reports: Sequence[Report]) -> bytes:
                 {
                     "description": f"{name}: {check.detail}",
                     "check_name": "gaia mcp test-client",
-                    # The same for the same failure in another build, whatever was seen this time.
-                    "fingerprint": hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest(),
+                    "fingerprint": _fingerprint(name),
                     "severity": "major",
                     "location": {"path": os.path.relpath(path), "lines": {"begin": number or 1}},
                 }
             )
     return (json.dumps(found, indent=2) + "\n").encode()
+
+
+def sarif_log(reports: Sequence[Report]) -> bytes:
+    """The failures, warnings and advice as a log of SARIF 2.1.0: a rule is a requirement, or another check."""
+    rules: dict[str, Any] = {}
+    results = []
+    for report in reports:
+        for check in report.checks:
+            if check.outcome not in _SARIF_LEVELS:
+                continue
+            level, text = _SARIF_LEVELS[check.outcome], check.detail
+            if check.requirement is not None:
+                about = {"shortDescription": {"text": check.requirement.stated}, "helpUri": check.requirement.url}
+                text = f"{text}: {check.message}" if check.message else text
+            else:
+                about = {"shortDescription": {"text": f"The check {check.name!r}"}}
+            rules.setdefault(check.name, {"id": check.name, **about})
+            path, line = check.place or (Path(report.server), 0)
+            region = {"region": {"startLine": line}} if line else {}
+            location = {"artifactLocation": {"uri": quote(os.path.relpath(path))}, **region}
+            name = f"{report.title}: {check.name}"
+            results.append(
+                {
+                    "ruleId": check.name,
+                    "level": level,
+                    "message": {"text": f"{name}: {text}"},
+                    "locations": [{"physicalLocation": location}],
+                    "partialFingerprints": {"check/v1": _fingerprint(name)},
+                }
+            )
+    driver = {"name": "gaia mcp test-client", "version": __version__, "rules": list(rules.values())}
+    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return (json.dumps(log, indent=2) + "\n").encode()
+
+
+def _fingerprint(name: str) -> str:
+    """The same for the same failure in another build, whatever was seen this time."""
+    return hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def tap(reports: Sequence[Report]) -> Iterator[str]:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.checking import validation_errors
+from gaia_mcp.checking import matches, validation_errors
 from gaia_mcp.cli.checks.cases import as_text, texts
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.core.errors import MCPError, PeerError
 from gaia_mcp.text import cut, cut_middle
 from gaia_mcp.text.strict_json import is_same
-from gaia_mcp.toolspec.validation import SchemaError
+from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 # A line has room for so many characters of a value.
 VALUE_CHARS = 80
@@ -116,10 +116,12 @@ def differences(expect: Mapping[str, Any], answer: Answer) -> Iterator[Differenc
             yield _missing("contains", text, answer.text)
     for pattern in texts(expect.get("matches", [])):
         try:
-            if re.search(pattern, answer.text) is None:
+            if not matches(pattern, answer.text):
                 yield _missing("matches", pattern, answer.text)
         except re.error as problem:
             yield Difference(f"matches: {_short(pattern)} is no regular expression: {problem}", ())
+        except SchemaCostError as problem:
+            yield Difference(f"matches: {_short(pattern)}: {problem}", ())
     if "structured" in expect and has_result:
         seen = answer.result.get("structuredContent", _NOTHING)
         found = list(_parts("", expect["structured"], seen))

@@ -46,30 +46,45 @@ NEW_MODE = 0o644
 _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
 
 
-class LockedTools:
-    """The tools of each server in a lock file."""
+class Locking(NamedTuple):
+    """The options `--locked`, `--lock-file` and `--compatible`, of which the others imply the first."""
 
-    def __init__(self, screen: Screen, path: Path, servers: Mapping[str, LockedServer]) -> None:
+    is_locked: bool = False
+    file: Path | None = None
+    allows_compatible: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether one of them is given."""
+        return self.is_locked or self.file is not None or self.allows_compatible
+
+
+class LockedTools:
+    """The tools of each server in a lock file. With `allows_compatible` a change that cannot break a caller is none."""
+
+    def __init__(
+        self, screen: Screen, path: Path, servers: Mapping[str, LockedServer], *, allows_compatible: bool = False
+    ) -> None:
         self.path = path
+        self._allows_compatible = allows_compatible
         self._screen = screen
         self._servers = servers
 
     @classmethod
-    def wanted(cls, screen: Screen, is_locked: bool, path: Path | None) -> LockedTools | None:
-        """The locked tools, if `--locked` is given, or `--lock-file`, which implies it; None without these options.
+    def wanted(cls, screen: Screen, locking: Locking) -> LockedTools | None:
+        """The locked tools, if `--locked` is given, or an option that implies it; None without these options.
 
         Raises `ConfigFileError` for a file that does not exist, or is invalid.
         """
-        if not is_locked and path is None:
+        if not locking.is_wanted:
             return None
-
-        where = lock_path(path)
+        where = lock_path(locking.file)
         servers = read_lock(where)
         if servers is None:
             raise ConfigFileError(
                 where, "does not exist", hint=f"create it with: {screen.line.to_type('lock', more='NAME...')}"
             )
-        return cls(screen, where, servers)
+        return cls(screen, where, servers, allows_compatible=locking.allows_compatible)
 
     @property
     def contracts(self) -> dict[str, Contract]:
@@ -90,8 +105,12 @@ class LockedTools:
         return ContractError(server, f"is not in {self.path}", hint=hint)
 
     def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
-        """Raises `ContractError` unless `tools` match the locked tools exactly."""
-        if changes := differences(self.contract(server), contract_now(server, tools)):
+        """Raises `ContractError` unless `tools` match the locked tools."""
+        then, now = self.contract(server), contract_now(server, tools)
+        changes = differences(then, now)
+        if self._allows_compatible:
+            changes = breaking(changes, then, now)
+        if changes:
             raise changed(self._screen.line, server, changes, self.path)
 
     def check_tool(self, server: str, tool: MCPTool) -> None:
@@ -101,12 +120,23 @@ class LockedTools:
         """
         from gaia_mcp.toolspec.contract import tool_difference
 
-        now = contract_now(server, [tool])[tool.name]
-        change = tool_difference(tool.name, self.contract(server).get(tool.name), now)
-        if change is not None:
-            for line in as_lines(as_objects([change])):
+        now, then = contract_now(server, [tool]), self.contract(server)
+        change = tool_difference(tool.name, then.get(tool.name), now[tool.name])
+        changes = [change] if change is not None else []
+        if self._allows_compatible:
+            changes = breaking(changes, then, now)
+        if changes:
+            for line in as_lines(as_objects(changes)):
                 self._screen.to_stderr(line)
-            raise changed(self._screen.line, server, [change], self.path)
+            raise changed(self._screen.line, server, changes, self.path)
+
+
+def breaking(changes: Sequence[ToolChange], then: Contract, now: Contract) -> list[ToolChange]:
+    """Those of the changes that may break a caller, with the reasons."""
+    from gaia_mcp.toolspec.compatibility import breaks
+
+    judged = [change._replace(breaks=tuple(breaks(then.get(change.tool), now.get(change.tool)))) for change in changes]
+    return [change for change in judged if change.breaks]
 
 
 def lock_path(path: Path | None) -> Path:
@@ -163,13 +193,21 @@ def read_contract(session: Session) -> Seen:
     return Seen(contract, session.problems)
 
 
-def outcome_of(result: Result, before: LockedServer | None, *, update: bool) -> Outcome:
-    """The outcome for a server that was locked as `before`, None if it never was; `update` approves its changes."""
+def outcome_of(
+    result: Result, before: LockedServer | None, *, update: bool, allows_compatible: bool = False
+) -> Outcome:
+    """The outcome for a server that was locked as `before`, None if it never was; `update` approves its changes, and
+    `allows_compatible` those that cannot break a caller, if there are no others.
+    """
     if result.error is not None:
         return Outcome(result, "failed")
     if before is None:
         return Outcome(result, "locked")
-    changes = differences(before.contract, result.value.contract)
+    then, now = before.contract, result.value.contract
+    changes = differences(then, now)
+    if allows_compatible and not update:
+        found = breaking(changes, then, now)
+        return Outcome(result, "changed", found) if found else outcome_of(result, before, update=True)
     return Outcome(result, ("approved" if update else "changed") if changes else "unchanged", changes)
 
 

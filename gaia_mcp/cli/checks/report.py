@@ -21,24 +21,32 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.checks.load import Load
     from gaia_mcp.cli.lines import CommandLine
     from gaia_mcp.cli.screen.output import Screen
+    from gaia_mcp.requirements.listed import Requirement
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
 # The indentation of what is below the line of a check.
 BELOW = " " * 8
-OK, WARN, FAIL, SKIP = "ok", "warn", "FAIL", "skip"
+OK, WARN, ADVICE, FAIL, SKIP = "ok", "warn", "advice", "FAIL", "skip"
 # The name of the check that calls a tool.
 CALL = "call"
 # The name of the check that calls it many times.
 LOAD = "load"
-_COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red", SKIP: ""}
+_COLOURS: dict[str, Literal["", "red", "green", "yellow"]] = {
+    OK: "green",
+    WARN: "yellow",
+    ADVICE: "",
+    FAIL: "red",
+    SKIP: "",
+}
 
 
 @dataclass
 class Check:
-    """One check: `outcome` is "ok", "warn", "FAIL" or "skip". That of a case has its `request`, a command line, and
-    the `differences` between what was expected and seen, as lines; if it has failed, its `place`, a file and the number
-    of a line, which is 0 if it is unknown. That of a load has what was measured.
+    """One check: `outcome` is "ok", "warn", "advice", "FAIL" or "skip". That of a case has its `request`, a command
+    line, and the `differences` between what was expected and seen, as lines; if it has failed, its `place`, a file and
+    the number of a line, which is 0 if it is unknown. A check of a `requirement` of the specification has the `message`
+    of the server that does not fulfil it, and that of a `load` what was measured.
     """
 
     name: str
@@ -49,6 +57,8 @@ class Check:
     request: str = ""
     differences: Sequence[str] = ()
     place: tuple[Path, int] | None = None
+    requirement: Requirement | None = None
+    message: str = ""
     load: Load | None = None
 
     @property
@@ -132,6 +142,9 @@ class Report:
             if check.request:
                 row["request"] = check.request
                 row["differences"] = list(check.differences)
+            if check.requirement is not None:
+                row["requirement"] = {**check.requirement._asdict(), "url": check.requirement.url}
+                row["message"] = check.message
             if check.load is not None:
                 row["load"] = check.load.as_object()
             if check.error is not None:
@@ -166,7 +179,12 @@ def print_skipped(screen: Screen, report: Report) -> None:
 
 def print_check(screen: Screen, item: Check) -> None:
     """Print a line for a check, and below it the details that do not fit."""
-    row = [f"  {item.outcome:<4}", item.name, f"{item.seconds:7.3f} s", item.detail]
+    row = [
+        item.outcome if item.outcome == ADVICE else f"  {item.outcome:<4}",
+        item.name,
+        f"{item.seconds:7.3f} s",
+        item.detail,
+    ]
     line, *rest = fitting(WIDTHS, names=2, spare=(2, 3)).lines(row)
     screen.print_line(line, _COLOURS[item.outcome])
     for more in rest:
@@ -174,8 +192,10 @@ def print_check(screen: Screen, item: Check) -> None:
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # Failures are reported in full at the end. Warnings appear only here, so they are complete even on a narrow
     # terminal.
-    if item.outcome == WARN and item.detail not in line:
+    if item.outcome in (WARN, ADVICE) and item.detail not in line:
         below = item.detail.split("; ")
+    if item.outcome in (WARN, FAIL) and item.requirement is not None:
+        below += [*([item.message] if item.message else []), item.requirement.stated, item.requirement.url]
     if item.outcome == FAIL and item.request:
         below = [item.request, *item.differences]
     if item.load is not None and on_terminal(sys.stdout) and not screen.quiet:
@@ -192,6 +212,8 @@ def summary_line(reports: Sequence[Report], seconds: float) -> str:
     """
     passed = sum(not report.failures for report in reports)
     warnings = sum(len(report.warnings) for report in reports)
+    advice = sum(check.outcome == ADVICE for report in reports for check in report.checks)
     noted = f", {counted(warnings, 'warning')}" if warnings else ""
+    noted += f", {counted(advice, 'piece')} of advice" if advice else ""
     what = "server" if all(report.revision is None for report in reports) else "run"
     return f"{passed} of {counted(len(reports), what)} passed, {seconds:.1f} s{noted}"

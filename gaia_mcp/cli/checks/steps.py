@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking import check_schema, validation_errors
 from gaia_mcp.cli.calls import typed
 from gaia_mcp.cli.calls.tool_call import called, checked_arguments
-from gaia_mcp.cli.checks.report import CALL, FAIL, LOAD, OK, SKIP, WARN, Check, Report, untried
+from gaia_mcp.cli.checks.report import ADVICE, CALL, FAIL, LOAD, OK, SKIP, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -65,6 +65,8 @@ ALWAYS_CHECKED = (
     "names",
     "texts",
 )
+# The name of the check of all requirements; each one's is its number.
+REQUIREMENTS = "requirements"
 # The format that the specification recommends for tool names.
 _RECOMMENDED = re.compile(r"[A-Za-z0-9_.-]{0,128}")
 # The number of tools that are named for one problem; a line has no room for more.
@@ -81,7 +83,8 @@ class CallWanted(NamedTuple):
 
 class Wanted(NamedTuple):
     """The requested checks: calls, the locked tools, the cases of a file, each of which may fail `retries` times before
-    it has failed. `known` holds the tools of all servers, by name. `load` is of the tool of the only call.
+    it has failed, and with `strict` all requirements of the specification. `known` holds the tools of all servers, by
+    name. `load` is of the tool of the only call.
     """
 
     calls: Sequence[CallWanted]
@@ -89,14 +92,16 @@ class Wanted(NamedTuple):
     known: Mapping[str, Sequence[Known]]
     cases: CaseFile | None = None
     retries: int = 0
+    strict: bool = False
     load: LoadWanted | None = None
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
         contract = ["contract"] if self.locked_tools is not None else []
         cases = [case.name for case in self.cases.cases] if self.cases is not None else []
+        requirements = [REQUIREMENTS] if self.strict else []
         load = [LOAD] if self.load is not None else []
-        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases, *load]
+        return [*ALWAYS_CHECKED, *contract, *requirements, *self.named_calls(), *cases, *load]
 
     def named_calls(self) -> dict[str, CallWanted]:
         """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
@@ -152,6 +157,9 @@ class _Checker:
         if "resources" in self.session.capabilities:
             self._try("resources", lambda: self._declared("resources", "uri"))
             self._try("templates", self._templates)
+        if wanted.strict:
+            self._advise(tools)
+            self._try(REQUIREMENTS, self._requirements)
         # A tool that does not match its approved definition is not called.
         for name, call in wanted.named_calls().items() if is_as_locked else ():
             # One that has ended the server is the last.
@@ -252,6 +260,30 @@ class _Checker:
             if member == "inputSchema" and isinstance(schema, dict) and schema.get("type") != "object":
                 problems.append(f"{name!r}: its type is {schema.get('type')!r}, not 'object'")
         return (FAIL, "; ".join(problems)) if problems else (OK, f"{len(schemas)} valid")
+
+    def _advise(self, tools: list[MCPTool]) -> None:
+        from gaia_mcp.requirements.for_models import advice_on
+
+        masker = self.session.masker()
+        for kind, advice in advice_on([tool.definition for tool in tools]).items():
+            detail = masker.text("; ".join(advice)) or "as language models need them"
+            self.report.add(Check(kind, ADVICE if advice else OK, 0.0, detail))
+
+    def _requirements(self) -> tuple[str, str]:
+        from gaia_mcp.requirements import judged
+        from gaia_mcp.requirements.listed import REQUIREMENTS as LISTED
+
+        peer = self.session.open()
+        judgement, masker = judged(self.session.entry, peer.version, deadline=self.deadline), self.session.masker()
+        for number in (number for number in LISTED if number in judgement.seen):
+            listed, breaks = LISTED[number], judgement.seen[number]
+            detail = "; ".join(masker.text(one.detail) for one in breaks) or listed.stated
+            worst = next((one for one in breaks if not one.is_minor), breaks[0] if breaks else None)
+            outcome = OK if worst is None else WARN if worst.is_minor or not listed.is_strict else FAIL
+            message = masker.text(worst.message) if worst is not None else ""
+            self.report.add(Check(number, outcome, 0.0, one_line(detail, 500), requirement=listed, message=message))
+        fulfilled = sum(not breaks for breaks in judgement.seen.values())
+        return OK, f"{fulfilled} of the {len(judgement.seen)} that were tested are fulfilled"
 
     def _contract(self, locked_tools: LockedTools, tools: list[MCPTool]) -> tuple[str, str]:
         locked_tools.check_server(self.session.entry.name, tools)

@@ -9,7 +9,19 @@ import typer
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, FRESH, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import (
+    AGENT,
+    ANSWER,
+    CONFIG,
+    FRESH,
+    HEADER,
+    JSON,
+    OUTPUT,
+    STAGE,
+    TIMEOUT,
+    CompatibleOption,
+    LockFileOption,
+)
 from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.cli.typer_command import ArgumentsCommand, line_of
@@ -102,6 +114,7 @@ def call(
     interactive: InteractiveOption = False,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
+    compatible: CompatibleOption = False,
     read_only: ReadOnlyOption = False,
     batch: BatchOption = None,
     jobs: JobsOption = None,
@@ -114,6 +127,7 @@ def call(
     them. If there are none, -o FILE and -o - take the text.
 
     With --locked the tool has to match the lock file of `gaia mcp lock`; other tools of the server may differ. With
+    --compatible it may have changed in ways that break no caller, such as a new optional parameter. With
     --read-only the server has to set its readOnlyHint, which you have to trust (`edit NAME --trust-hints`), and the
     name may have no verb such as `delete`. Only --locked makes sure that the hint stays.
 
@@ -123,6 +137,11 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
+    locking = None
+    if locked or lock_file is not None or compatible:
+        from gaia_mcp.cli.checks.locked import Locking
+
+        locking = Locking(locked, lock_file, compatible)
     if batch is not None:
         from gaia_mcp.cli.calls.batch import call_all
 
@@ -140,8 +159,7 @@ def call(
             batch,
             jobs=jobs or 1,
             keeps_going=keep_going,
-            locked=locked,
-            lock_file=lock_file,
+            locking=locking,
             read_only=read_only,
         )
     if jobs is not None or keep_going:
@@ -154,7 +172,6 @@ def call(
         [target, *(words or [])],
         args,
         interactive=interactive,
-        locked=locked,
-        lock_file=lock_file,
+        locking=locking,
         read_only=read_only,
     )

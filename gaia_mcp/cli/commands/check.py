@@ -15,7 +15,7 @@ from gaia_mcp.cli.completion.completers import budgets, check_tools, check_words
 from gaia_mcp.cli.completion.file_names import files, object_files
 from gaia_mcp.cli.grammar import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import ANSWER, CONFIG, FRESH, HEADER, JSON, TIMEOUT, CompatibleOption, LockFileOption
 from gaia_mcp.cli.status import UsageError, status_of
 from gaia_mcp.cli.typer_command import ServerCommand
 
@@ -69,6 +69,13 @@ CodeQualityOption = Annotated[
     typer.Option(
         "--code-quality", metavar="FILE", help="Write the failures for GitLab's code quality.", show_default=False
     ),
+]
+SarifOption = Annotated[
+    Path | None,
+    typer.Option("--sarif", metavar="FILE", help="Write failures, warnings and advice as SARIF.", show_default=False),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Test every requirement of MCP, and what language models need.")
 ]
 TapOption = Annotated[bool, typer.Option("--tap", help="Print the checks in the Test Anything Protocol.")]
 RetriesOption = Annotated[
@@ -153,12 +160,15 @@ def check(
     args: ArgsOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
+    compatible: CompatibleOption = False,
     spec: SpecOption = None,
     spec_schema: SpecSchemaOption = False,
     retries: RetriesOption = 0,
+    strict: StrictOption = False,
     protocol: ProtocolOption = None,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
+    sarif: SarifOption = None,
     as_tap: TapOption = False,
     load: LoadOption = None,
     duration: DurationOption = None,
@@ -172,10 +182,13 @@ def check(
 
     Checks start, negotiation, answer, tools and their schemas, prompts, resources and shutdown, and fails if one of
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
-    something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
+    something. With --locked, fails if the tools do not match the lock file; with --compatible, if they
+    have changed in a way that may break a caller. With --spec, runs the cases in a file, each
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
-    that is named; of all of them, those that a server does not support are left out. With --load or --duration, calls
-    the tool of --call many times once everything has passed, and fails if a --budget is not kept.
+    that is named; of all of them, those that a server does not support are left out. With --strict, tests each
+    requirement of the specification that can be seen from outside, in all revisions that the server supports, and
+    advises on what language models read. With --load or --duration, calls the tool of --call many times once
+    everything has passed, and fails if a --budget is not kept.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table, and each failure becomes an annotation.
@@ -191,7 +204,7 @@ def check(
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
     from gaia_mcp.cli.checks.load import check_local, read_load
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
@@ -215,13 +228,20 @@ def check(
 
         cases = read_cases(screen.line, spec, os.environ)
     wanted = Wanted(
-        calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries, wanted_load
+        calls,
+        LockedTools.wanted(screen, Locking(locked, lock_file, compatible)),
+        known_tools(store),
+        cases,
+        retries,
+        strict,
+        wanted_load,
     )
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
-    entries = [invocation.using(entry) for entry in entries]
-    revisions = _revisions(protocol or [])
+    protocol = protocol or (["all"] if strict else [])
+    revisions = _revisions(protocol)
     # A held server has been connected with a revision already, and its keeper would be measured too.
     screen.line.is_fresh |= bool(revisions) or wanted_load is not None
+    entries = [invocation.using(entry) for entry in entries]
     if wanted_load is not None and not is_sure:
         check_local(screen.line, entries)
     remark_on_retries(screen, entries)
@@ -244,12 +264,12 @@ def check(
             ]
 
         if revisions:
-            tested = check_revisions(revisions, entries, check_each, offered="all" in (protocol or ()))
+            tested = check_revisions(revisions, entries, check_each, offered="all" in protocol)
         else:
             tested = check_each(entries)
         results = [*unusable, *tested]
     seconds = time.monotonic() - began
-    problem = write_all(screen, results, seconds, junit, code_quality)
+    problem = write_all(screen, results, seconds, junit=junit, quality=code_quality, sarif=sarif)
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if screen.as_json:
         servers = [result.as_object(screen) for result in results]

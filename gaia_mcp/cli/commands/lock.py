@@ -21,6 +21,9 @@ Names = Annotated[
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Lock every enabled server, all at once.")]
+CompatibleOption = Annotated[
+    bool, typer.Option("--compatible", help="Approve changes that cannot break a caller, and no others.")
+]
 UpdateOption = Annotated[bool, typer.Option("--update", help="Approve the changes, and show them.")]
 
 SETTINGS = {"cls": ServerCommand}
@@ -33,12 +36,13 @@ def lock(
     names: Names = None,
     every: AllOption = False,
     lock_file: LockFileOption = None,
+    compatible: CompatibleOption = False,
     update: UpdateOption = False,
 ) -> None:
     """Record the tools of servers in a lock file, for --locked.
 
     A name, title, description, schema or annotation that changes afterwards is shown and refused, until --update
-    approves it. Other servers in the file stay as they are.
+    approves it, or --compatible, if no caller can break by it. Other servers in the file stay as they are.
 
     Example: gaia mcp lock time
     """
@@ -76,7 +80,10 @@ def lock(
 
     with asking(screen, entries) as view:
         results = ask_all(entries, read_contract, view, invocation.deadline())
-    outcomes = [outcome_of(result, before.get(result.entry.name), update=update) for result in results]
+    outcomes = [
+        outcome_of(result, before.get(result.entry.name), update=update, allows_compatible=compatible)
+        for result in results
+    ]
     approved = {
         outcome.result.entry.name: LockedServer(outcome.result.entry.target.summary(), outcome.result.value.contract)
         for outcome in outcomes

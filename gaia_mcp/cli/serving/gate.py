@@ -162,9 +162,9 @@ class Gate:
 
 
 def _locked_tools(screen: Screen, options: ToolOptions) -> LockedTools | None:
-    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.cli.checks.locked import LockedTools, Locking
 
-    return LockedTools.wanted(screen, options.locked, options.lock_file)
+    return LockedTools.wanted(screen, Locking(options.locked, options.lock_file))
 
 
 def _audit_file(path: Path) -> AuditFile:

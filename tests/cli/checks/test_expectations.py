@@ -171,3 +171,11 @@ def test_a_value_is_found_by_its_pointer() -> None:
 def test_a_value_is_a_part_of_itself(value: Any) -> None:
     """Ours: whatever a server sends can be expected."""
     assert list(differences({"structured": value}, answer(structuredContent=value))) == []
+
+
+@pytest.mark.story
+def test_an_expression_that_takes_too_long_is_a_difference() -> None:
+    """Ours: the other cases are run."""
+    (found,) = differences({"matches": "^(a+)+$"}, answer("a" * 40 + "!"))
+
+    assert found.words == 'matches: "^(a+)+$": checking against it takes more than 3.0 s'

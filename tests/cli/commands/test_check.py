@@ -212,6 +212,50 @@ def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
     assert (unknown.code, case.code) == (2, 9)
 
 
+def test_every_requirement_is_tested_in_each_revision(demo: Gaia) -> None:
+    """Issue, --strict: the built-in server fulfils all; each check of a requirement has its number, level and page."""
+    ran = demo("test-client", "demo", "--strict", "--json")
+
+    assert ran.code == 0
+    assert [each["protocolVersion"] for each in ran.json["servers"]] == list(ALL_VERSIONS)
+    for server in ran.json["servers"]:
+        checks = {each["name"]: each for each in server["checks"]}
+        assert {each["outcome"] for each in checks.values()} <= {"ok", "advice"}, checks
+        assert checks["B-2"]["requirement"]["level"] == "MUST"
+        assert checks["B-2"]["requirement"]["url"].endswith("/2026-07-28/basic/index")
+        assert checks["requirements"]["detail"].endswith("that were tested are fulfilled")
+        assert checks["parameters"]["outcome"] == "advice"
+
+
+def test_a_requirement_that_is_not_fulfilled_is_a_failure_or_a_warning(gaia: Gaia) -> None:
+    """Issue, --strict: a MUST changes the exit code, a SHOULD does not; the message that shows it is printed."""
+    gaia.write({rule: entry_of("breaks-rule", rule) for rule in ("B-4", "LS-10")})
+    words = ("--strict", "--protocol", "2025-11-25")
+
+    broken = gaia("test-client", "B-4", *words, "--sarif", "out/log.sarif", "--junit", "r.xml")
+    warned = gaia("test-client", "LS-10", *words)
+
+    assert (broken.code, warned.code) == (6, 0)
+    lines = broken.stdout.splitlines()
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("  FAIL  B-4 ")]
+    assert "the input schema of 'one': " in lines[at]
+    assert lines[at + 1].strip().startswith('{"type":"object","properties":{"a":')
+    assert lines[at + 2].strip().startswith("MUST: An input schema describes an object;")
+    assert lines[at + 3].strip() == "https://modelcontextprotocol.io/specification/2026-07-28/basic/index"
+    assert "\n  warn  LS-10 " in warned.stdout
+    log = json.loads((gaia.cwd / "out" / "log.sarif").read_text())
+    (run,) = log["runs"]
+    assert log["version"] == "2.1.0"
+    assert {(each["ruleId"], each["level"]) for each in run["results"]} >= {
+        ("B-4", "error"),
+        ("input schemas", "error"),
+    }
+    assert {each["id"] for each in run["tool"]["driver"]["rules"]} == {each["ruleId"] for each in run["results"]}
+    names = [case.get("name") for case in ElementTree.parse(gaia.cwd / "r.xml").iter("testcase")]
+    assert names.count("B-4") == 1
+    assert warned.stdout.splitlines()[-1].endswith(", 1 piece of advice")
+
+
 def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
     """GitHub, workflow commands: what a step appends to the file is shown as Markdown. The text of a server is
     escaped.

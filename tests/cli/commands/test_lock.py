@@ -111,6 +111,38 @@ def test_a_change_is_shown_and_refused_until_it_is_approved(gaia: Gaia, locked: 
     assert gaia("lock", "s").stdout == "'s' is unchanged since it was locked: 2 tools\n"
 
 
+def test_a_change_that_breaks_no_caller_is_allowed_where_that_is_enough(gaia: Gaia, locked: Server) -> None:
+    """Issue: in `test-client`, `call` and `lock`; each other difference is breaking, and says why."""
+    schema = {**READ["inputSchema"], "properties": {"city": {"type": "string"}, "lines": {"type": "integer"}}}
+    wider = {**READ, "description": "Reads more.", "inputSchema": schema}
+    locked.offer(wider, WRITE, {**WRITE, "name": "put"})
+
+    plain = gaia("test-client", "s", "--locked")
+    tested = gaia("test-client", "s", "--compatible")
+    called = gaia("call", "s", "read", "city=x", "--locked", "--compatible")
+    (gaia.cwd / "calls.jsonl").write_text('{"tool": "read", "arguments": {"city": "x"}}\n')
+    batched = gaia("call", "s", "--batch", "calls.jsonl", "--compatible")
+    locked.offer({**wider, "inputSchema": {**schema, "required": ["lines"]}})
+    broken = gaia("test-client", "s", "--locked", "--compatible", "--json")
+    refused = gaia("call", "s", "read", "city=x", "--compatible")
+    kept = gaia("lock", "s", "--compatible")
+    locked.offer(wider, WRITE, {**WRITE, "name": "put"})
+    approved = gaia("lock", "s", "--compatible")
+
+    assert (plain.code, tested.code, called.code, batched.code) == (8, 0, 0, 0), (tested.stderr, batched.stderr)
+    assert (broken.code, refused.code, kept.code, approved.code) == (8, 8, 8, 0)
+    reason = 'inputSchema: to leave out "lines" is no longer allowed'
+    check = next(check for check in broken.json["servers"][0]["checks"] if check["name"] == "contract")
+    assert [(change["tool"], change["breaking"]) for change in check["error"]["changes"]] == [
+        ("read", [reason]), ("write", ["it is gone"])
+    ]  # fmt: skip
+    assert f"  breaking: {reason}" in refused.stderr.splitlines()
+    assert f"'read' is breaking ({reason})" in refused.errors[-2]
+    assert f"    breaking: {reason}" in kept.stdout.splitlines()
+    assert approved.stdout.startswith("'s' has changed since it was locked; approved:\n  added put\n")
+    assert gaia("lock", "s").stdout == "'s' is unchanged since it was locked: 3 tools\n"
+
+
 def test_several_servers_are_locked_and_others_preserved(gaia: Gaia, locked: Server) -> None:
     """Ours: one that fails does not prevent the others, and decides the exit code."""
     entries = json.loads(gaia.config.read_text())["mcpServers"]

@@ -81,17 +81,10 @@ call demo greet name=Ada
 call demo greet name=Ada style=warm
 call demo greet name=Ada --json
 call demo greet name=Ada --raw
-call demo greet name=Ada --quiet
 call demo greet --args '{"name": "Ada"}'
-call demo greet --args '{"name": '
-call demo greet --args '["Ada"]'
-call demo greet name:='"Ada"'
 call demo greet name=Ada name=Bob
-call demo greet name=
 call demo greet name=Ada style=rude
-call demo greet nam=Ada
 call demo greet
-call demo greet Ada
 call demo greet name=@missing.txt
 call demo greet name=@agent.py --quiet
 call demo.greet name=Ada
@@ -101,8 +94,6 @@ call sure greet name=Ada --read-only
 call sure note text=x --read-only
 call demo greet name=Ada --locked
 call demo greet name=Ada --stage build
-call demo greet name=Ada --agent other
-call demo greet name=Ada --timeout 20
 call demo greet name=Ada --timeout 0
 call demo greet name=Ada --timeout soon
 call demo greet name=\u2028Zoé
@@ -113,33 +104,24 @@ call demo
 call dmeo greet name=Ada
 call
 call demo add a=1 b=2
-call demo add a=1 b=2 --json
 call demo add a=one b=2
-call demo add a=1 b=2 --raw
 call demo picture
 call demo picture size=2 --json
-call demo picture size=4 -o -
 call demo picture size=4 -o p.png
 call demo picture size=4 --output-dir out
-call demo picture size=0
 call demo picture size=2 --max-chars 10
 call demo sound hertz=4000 seconds=0.01 --json
 call demo attach
-call demo attach --json
 call demo attach --raw
 call demo fail
 call demo fail --json
-call demo fail --quiet
 call demo fail message='no such file: /x/y'
 call demo countdown steps=2 seconds=0
-call demo countdown steps=2 seconds=0 --json
-call demo countdown steps=2 seconds=60 --timeout 0.5
+call demo countdown steps=2 seconds=60 --timeout 1
 call demo order
-call demo order --json
 call demo order --decline
 call demo order --answer size=large
 call demo order --answer size=huge
-call demo order --answer colour=red
 call demo haiku about=spring
 call demo haiku about=spring --sample cat
 call demo note text=x --quiet
@@ -151,20 +133,17 @@ call secret fail message='the key is hunter2hunter2'
 call secret note text=x
 call hand echo text=hi n:=1
 call hand refuse
-call hand refuse --json
 call hand ask
 call hand ask --answer city=Oslo
-call hand ask --decline
 call hand roots
 call hand roots --root .
 call hand any method=sampling/createMessage
 call hand any method=no/such
 call hand log
 call hand steps count:=2 seconds:=0
-call hand slow seconds:=60 --timeout 0.3
+call hand slow seconds:=60 --timeout 1
 call new echo text=hi
 call new ask
-call new ask --answer city=Oslo
 call new ask --answer city=Oslo --root .
 call new again
 call new sampling
@@ -172,7 +151,6 @@ call new nothing
 call new endless --answer city=Oslo
 call strange strange
 call strange strange --json
-call strange refuse
 call strange refuse --json
 call strange told a:=1 --json
 call strange inner
@@ -180,34 +158,30 @@ call old touch
 call young touch --json
 call picky book
 call picky book day=today
-call picky book day=today --json
 call says refuse
 call says fail
 call says stray
 call liar answer
 call liar echo --json
 call lists x
-call lists x --json
 call bare x
 call bytes echo
 call bytes inside
 call php echo
 call php list --json
 call halves good
-call hangs hang --timeout 0.3
-call garbage echo --timeout 0.5
-call wrong echo --timeout 0.3
+call hangs hang --timeout 1
+call garbage echo --timeout 1
+call wrong echo --timeout 1
 call task simulate
 call heavy takes x=1
 call heavy elsewhere x=1
 call large any
 call notes add text=hi
 call notes broken
-call notes broken --json
 call notes deep names:='["a"]' at:='{"b": 1}'
 call notes deep names=a at=b
 call ./agent.py add text=hi
-call ./agent.py broken
 call gaia mcp serve demo
 call 'BIN mcp serve demo' greet name=Ada
 call greet name=Ada -- BIN mcp serve demo
@@ -221,19 +195,13 @@ LANG=C call demo greet name=Ada
 OTHERS = """
 tools demo
 tools demo --json
-tools demo --quiet
-tools demo fail
 tools demo --openai
 tools demo greet
 tools demo few new
-tools demo few new --json
-tools nothing
 tools few
 tools secret --json
 tools old
-tools young
 tools lists
-tools lists --json
 tools bare
 tools php
 tools halves
@@ -244,59 +212,38 @@ tools pages --quiet
 tools notes --json
 tools ./agent.py
 tools -- BIN mcp serve demo
-tools new --timeout 5
 prompts demo
 prompts demo --json
-prompts old
-prompts young --json
-prompts hand
 prompts lists
 prompt demo introduce name=Ada
-prompt demo introduce name=Ada --json
 prompt demo introduce
-prompt demo introduce nam=x
 prompt demo other
 prompt old review lang=python
-prompt young review lang=python
 resources demo
 resources demo --json
-resources old
 resources young
 resources places
-resources untyped
-resources hand
 read demo demo://about
 read demo demo://about --json
-read demo demo://logo
 read demo demo://logo -o logo.png
 read demo demo://nothing
 read demo demo://notes/9
-read demo about
 read old file:///a
-read young file:///b --json
 read hand x://y
 search greet
 search --json 'say hello'
-search nothing-like-it
 guide demo
-guide demo --json
-guide demo hand new
 guide bare
-watch demo --timeout 0.4
-watch demo demo://notes --timeout 0.4 --json
-watch hand --timeout 0.3
-watch young file:///a --timeout 0.3
+watch demo --timeout 1
+watch demo demo://notes --timeout 1 --json
+watch young file:///a --timeout 1
 test-client demo
 test-client demo --json
 test-client demo --call greet name=Ada
-test-client demo --call fail
-test-client new
 test-client hand --json
 test-client few --call note text=x
 test-client sick
 watch sick file:///a
-list
-show demo
 lock demo
 """
 # A number of lines in each test: pytest-xdist shares the tests out.
@@ -319,7 +266,7 @@ EXCEPTIONS = {
     **{
         f"test-client {words}": (SHUTDOWN_TEXT, SHUTDOWN)
         for words in (
-            "demo", "demo --json", "demo --call greet name=Ada", "demo --call fail", "new", "hand --json",
+            "demo", "demo --json", "demo --call greet name=Ada", "hand --json",
             "few --call note text=x", "sick",
         )
     },

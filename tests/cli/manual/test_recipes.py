@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ruamel.yaml import YAML
 
 from gaia_mcp.cli.manual import PROSE, Verbatim, parsed
 from tests.cli.conftest import BIN
 from tests.client.transports.http.auth.world import World
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Gaia
 
 TIME = {"command": str(BIN / "mcp-server-time")}
@@ -44,6 +50,53 @@ def test_the_recipe_for_pre_commit_fails_with_the_server(gaia: Gaia) -> None:
         gaia.write({"time": server})
         gaia.config.replace(gaia.cwd / "servers.json")
         assert run(gaia, entry).returncode == code
+
+
+def build_of(part: str) -> Any:
+    """The build in a recipe, which has twelve lines at most."""
+    text = recipe(part)
+    assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 12
+    return YAML(typ="safe").load(text)
+
+
+def offer_notes(gaia: Gaia, folder: Path, *words: str) -> dict[str, str]:
+    """The variables of a build in which the command `notes` is this one."""
+    server = folder / "notes"
+    server.write_text("#!/bin/sh\nexec " + shlex.join(words) + "\n")
+    server.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{BIN}{os.pathsep}{gaia.environ['PATH']}"}
+
+
+def test_the_recipe_for_github_tests_the_server_of_a_repository(gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: the step that tests is run; the rest of the build needs GitHub."""
+    steps = build_of(".github/workflows/mcp.yml")["jobs"]["mcp"]["steps"]
+    (line,) = [step["run"] for step in steps if step.get("run", "").startswith("gaia ")]
+    file = gaia.cwd / steps[-1]["with"]["sarif_file"]
+
+    works = run(
+        gaia, line, **offer_notes(gaia, tmp_path, str(BIN / "gaia"), "mcp", "serve", "demo"), GITHUB_ACTIONS="true"
+    )
+    assert works.returncode == 0, works.stderr
+    assert {one["level"] for one in json.loads(file.read_text())["runs"][0]["results"]} <= {"note"}
+    fails = run(gaia, line, **offer_notes(gaia, tmp_path, "false"), GITHUB_ACTIONS="true")
+    assert fails.returncode == 4
+    assert "::error" in fails.stderr
+    assert json.loads(file.read_text())["runs"][0]["results"]
+
+
+def test_the_recipe_for_gitlab_writes_the_reports_that_it_names(gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: as for GitHub."""
+    build = build_of(".gitlab-ci.yml")["mcp"]
+    (line,) = [line for line in build["script"] if line.startswith("gaia ")]
+    (gaia.cwd / "checks.yaml").write_text(
+        "checks: [{tool: greet, arguments: {name: Ada}, expect: {text: 'Hello, Ada!'}}]"
+    )
+    variables = offer_notes(gaia, tmp_path, str(BIN / "gaia"), "mcp", "serve", "demo")
+
+    ran = run(gaia, line, **variables)
+
+    assert ran.returncode == 0, ran.stderr
+    assert all((gaia.cwd / name).exists() for name in build["artifacts"]["reports"].values())
 
 
 def test_the_recipe_for_cron_is_silent_until_something_is_wrong(gaia: Gaia) -> None:
