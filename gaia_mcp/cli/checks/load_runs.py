@@ -11,6 +11,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -183,18 +184,18 @@ def load_check(
 
     The calls are not validated: they are those of a check that has succeeded. Raises nothing of the server's.
     """
-    session.stay_disconnected()
     began = time.monotonic()
-    pipeline = session.calls(tool.name, arguments, wanted.concurrency)
+    try:
+        pipeline = session.calls(tool.name, arguments, wanted.concurrency)
+    except MCPError as problem:
+        # It has exited after the check before, and could not be started again.
+        error = session.explained(problem)
+        return Check(LOAD, FAIL, time.monotonic() - began, one_line(error.message, 500), error)
+    session.stay_disconnected()
     run = LoadRun(lambda: session.call(tool.name, arguments), pipeline, wanted)
     run.load.before = session.usage()
-    view = LoadView(screen, tool.name, run)
-    if is_watched:
-        view.__enter__()
-    try:
+    with LoadView(screen, tool.name, run) if is_watched else nullcontext():
         run.run()
-    finally:
-        view.hide()
     run.load.after = session.usage()
     _name_first_error(session, run)
     check = _judged(session, run, wanted)
@@ -233,10 +234,11 @@ def _judged(session: Session, run: LoadRun, wanted: LoadWanted) -> Check:
 
 
 def request_of(screen: Screen, session: Session, tool: str, arguments: dict[str, Any]) -> str:
-    """The command line that makes one of the calls."""
+    """The command line that makes one of the calls, without secrets, for reports that others read."""
     from gaia_mcp.cli.checks.cases import as_text
+    from gaia_mcp.text.redaction import masked_arguments
 
     words = [f"{key}={held}" if isinstance(held, str) else f"{key}:={as_text(held)}" for key, held in arguments.items()]
     server = session.entry.name
-    typed = session.masker().text(screen.line.to_type("call", server, tool, *words))
+    typed = session.masker().text(screen.line.to_type("call", server, tool, *masked_arguments(words)))
     return typed if len(typed) <= REQUEST_CHARS else screen.line.to_type("call", server, tool, more="--help")

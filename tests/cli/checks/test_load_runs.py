@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.checks.load import LoadWanted
-from gaia_mcp.cli.checks.load_runs import LoadRun, LoadView
+from gaia_mcp.cli.checks.load_runs import LoadRun, LoadView, load_check
 from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen.output import Screen
 from gaia_mcp.cli.screen.session_view import ASCII_SHAPES
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import ConnectionLostError, NotConnectedError, PeerError, StatusError
+from gaia_mcp.fleet.session import connected
 from tests.cli.conftest import entry_of, run_on_terminal
 from tests.client.transports.http.web import Answer, Asked, as_json, serving
+from tests.fleet.conftest import QUIET
 from tests.waiting import ENOUGH_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.cli.conftest import Gaia
 
@@ -220,6 +224,23 @@ def test_a_ctrl_c_prints_what_was_measured_so_far(gaia: Gaia) -> None:
     assert " calls in " in line
 
 
+@pytest.mark.story
+def test_a_server_that_cannot_be_reached_any_more_fails_its_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: it may have exited after the check before. The report is written all the same."""
+    monkeypatch.setenv("GAIA_HOME", str(tmp_path))
+    with connected(read_entry("g", entry_of("good-handshake"), None), QUIET) as session:
+        tool = session.find_tool("echo")
+        assert tool is not None
+        session.close(ENOUGH_SECONDS)
+
+        check = load_check(Screen(CommandLine([])), session, tool, {}, LoadWanted(3, None), is_watched=False)
+
+    assert (check.outcome, check.load) == ("FAIL", None)
+    assert isinstance(check.error, NotConnectedError)
+
+
 @pytest.mark.parametrize("concurrency", ["1", "3"])
 def test_a_server_behind_a_url_is_called_by_a_thread_for_each(gaia: Gaia, concurrency: str) -> None:
     """Ours: each response has a stream of its own. A status is counted; its memory is not known."""
@@ -263,14 +284,18 @@ def test_a_tool_that_asks_is_answered_in_each_call(gaia: Gaia) -> None:
         assert (ran.code, checks(ran)["load"]["load"]["errors"]) == (0, 0), ran.stdout
 
 
-def test_a_long_command_line_is_not_repeated(demo: Gaia) -> None:
-    """Ours: it would be most of the report."""
+def test_the_command_line_of_a_call_is_short_and_has_no_secret(demo: Gaia) -> None:
+    """Ours: it would be most of the report, which others read."""
     name = "A" * 300
     long = demo("test-client", "demo", "--call", "greet", f"name={name}", "--load", "2", "--json")
     typed = demo("test-client", "demo", "--call", "add", "a=1", "b=2", "--load", "2", "--json")
+    demo.use("good-handshake")
+    secret = demo("test-client", "good-handshake", "--call", "echo", "api_key=hunter22", "--load", "2", "--json")
 
     assert checks(long)["load"]["request"] == "gaia mcp call demo greet --help"
     assert checks(typed)["load"]["request"] == "gaia mcp call demo add a:=1 b:=2"
+    assert "api_key=" in checks(secret)["load"]["request"]
+    assert "hunter22" not in checks(secret)["load"]["request"]
 
 
 def test_a_failure_on_a_terminal_has_the_picture_too(gaia: Gaia) -> None:
