@@ -30,7 +30,7 @@ from gaia_mcp.core.errors import (
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.core.systems import http_dialects
 from gaia_mcp.fleet import unsupported
-from gaia_mcp.fleet.parallel import use_all
+from gaia_mcp.fleet.parallel import AT_ONCE, use_all
 from gaia_mcp.fleet.session import UNLISTED, unknown_tool
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
@@ -356,9 +356,10 @@ def check_all(
     answering: Answering,
     deadline: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
+    at_once: int = AT_ONCE,
 ) -> list[Report]:
-    """Do every check with all servers at once, and return the reports in the order of `entries`. `answering` answers
-    the servers' requests; `on_check` is called with each finished check, and replaces the progress line.
+    """Do every check with so many servers `at_once`, and return the reports in the order of `entries`. `answering`
+    answers the servers' requests; `on_check` is called with each finished check, and replaces the progress line.
     """
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
@@ -371,7 +372,12 @@ def check_all(
     view = asking(screen, entries)
     with view if on_check is None else nullcontext():
         results = use_all(
-            entries, check, view, deadline, lambda server: answering.answerers(server, view, attended=False)
+            entries,
+            check,
+            view,
+            deadline,
+            lambda server: answering.answerers(server, view, attended=False),
+            at_once=at_once,
         )
     for result in results:
         if result.error is not None:

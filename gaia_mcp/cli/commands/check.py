@@ -78,6 +78,12 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Test every requirement of MCP, and what language models need.")
 ]
 TapOption = Annotated[bool, typer.Option("--tap", help="Print the checks in the Test Anything Protocol.")]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", help="Test up to N servers at once. Default: 16.", min=1, max=64, show_default=False
+    ),
+]
 RetriesOption = Annotated[
     int,
     typer.Option(
@@ -136,6 +142,7 @@ def check(
     retries: RetriesOption = 0,
     strict: StrictOption = False,
     protocol: ProtocolOption = None,
+    jobs: JobsOption = None,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     sarif: SarifOption = None,
@@ -172,6 +179,7 @@ def check(
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
     from gaia_mcp.core.errors import ConfigError
+    from gaia_mcp.fleet.parallel import AT_ONCE
 
     if as_tap and screen.as_json:
         raise UsageError("--tap and --json cannot be used together", hint="leave out one of the two")
@@ -216,7 +224,7 @@ def check(
         on_check = partial(print_check, screen) if is_watched else None
 
         def check_each(entries: Sequence[ServerEntry]) -> list[Report]:
-            return check_all(screen, entries, wanted, answering, deadline, on_check)
+            return check_all(screen, entries, wanted, answering, deadline, on_check, jobs or AT_ONCE)
 
         if revisions:
             tested = check_revisions(revisions, entries, check_each, offered="all" in protocol)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -254,6 +255,22 @@ def test_a_requirement_that_is_not_fulfilled_is_a_failure_or_a_warning(gaia: Gai
     names = [case.get("name") for case in ElementTree.parse(gaia.cwd / "r.xml").iter("testcase")]
     assert names.count("B-4") == 1
     assert warned.stdout.splitlines()[-1].endswith(", 1 piece of advice")
+
+
+def test_as_many_servers_are_tested_at_once_as_are_allowed(gaia: Gaia) -> None:
+    """Issue, --jobs: one after the other, for servers that disturb each other."""
+    script = (
+        "import os, sys, time; f = os.open('running', os.O_CREAT | os.O_EXCL); "
+        "time.sleep(0.3); os.unlink('running'); sys.exit('the only one')"
+    )
+    entry = {"command": sys.executable, "args": ["-S", "-E", "-c", script], "cwd": str(gaia.cwd)}
+    gaia.write({f"s{number}": entry for number in range(3)})
+
+    alone = gaia("test-client", "--all", "--jobs", "1")
+    together = gaia("test-client", "--all", "--jobs", "3")
+
+    assert (alone.code, alone.stderr.count("the only one")) == (4, 3)
+    assert together.stderr.count("FileExistsError") >= 1
 
 
 def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
