@@ -393,14 +393,20 @@ def check_revisions(
     *,
     offered: bool,
 ) -> list[Report]:
-    """The reports of `check` with each of these revisions in turn, in the order of `entries`. With `offered`, those
-    that a server does not support are skipped, if it supports another one.
+    """The reports of `check` with each of these revisions in turn, in the order of `entries`. A server that cannot be
+    started is tried once. With `offered`, those that a server does not support are skipped, if it supports another one.
     """
     reports: dict[str, list[Report]] = {entry.name: [] for entry in entries}
+    unstarted: set[str] = set()
     for revision in revisions:
-        for report in check([entry._replace(revision=revision) for entry in entries]):
+        found = [Report(name, [Check("start", SKIP, 0.0, "it could not be started")]) for name in sorted(unstarted)]
+        if left := [entry._replace(revision=revision) for entry in entries if entry.name not in unstarted]:
+            found += check(left)
+        for report in found:
             report.revision = revision
             reports[report.server].append(report)
+            if any(failure.name in ("entry", "start") and not failure.request for failure in report.failures):
+                unstarted.add(report.server)
     for of_server in reports.values():
         if offered and not all(map(_is_refused, of_server)):
             for report in filter(_is_refused, of_server):

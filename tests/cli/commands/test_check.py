@@ -189,6 +189,7 @@ def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
     every = demo("test-client", *words, "--junit", "r.xml")
     named = demo("test-client", "old", "--protocol", "2025-11-25", "--protocol", "2026-07-28")
     none = demo("test-client", "dead", "--protocol", "all", "--json")
+    missing = demo("test-client", "--protocol", "all", "--", "/nonexistent/server")
     unknown = demo("test-client", "old", "--protocol", "2027-01-01")
     (demo.cwd / "c.json").write_text(json.dumps({"checks": [{"name": "negotiation", "tool": "fail"}]}))
     case = demo("test-client", "demo", "--protocol", "all", "--spec", "c.json")
@@ -210,6 +211,9 @@ def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
     assert named.stdout.startswith("old (2026-07-28)\n")
     assert none.code == 4
     assert all(each["checks"] for each in none.json["servers"])
+    assert missing.code == 4
+    assert missing.stderr.count("could not be started") == 1
+    assert missing.stdout.count("  skip  start ") == len(ALL_VERSIONS) - 1
     assert (unknown.code, case.code) == (2, 9)
 
 
