@@ -65,10 +65,11 @@ def use_all(
     answerers_of: Callable[[str], Answerers] = lambda _: Answerers(),
     *,
     keeps_timeouts: bool = False,
+    at_once: int = AT_ONCE,
 ) -> list[Result]:
-    """The results of `work` with a session for each server, which `work` must open, in the order of `entries`.
-    `answerers_of` returns the functions that answer the requests of the server with this name. With `keeps_timeouts`
-    the timeout of each entry applies too.
+    """The results of `work` with a session for each server, which `work` must open, in the order of `entries`, with so
+    many servers `at_once`. `answerers_of` returns the functions that answer the requests of the server with this name.
+    With `keeps_timeouts` the timeout of each entry applies too.
 
     An `MCPError` of one server is its result and does not affect the others; so is a `DeadlineError` for a server that
     was not started in time. Any other exception is raised here once all have ended. A Ctrl-C stops all servers at once.
@@ -80,7 +81,7 @@ def use_all(
     results = [Result(entry) for entry in entries]
     # Not `Thread.join`: before Python 3.13, when a signal interrupts it, it marks the thread as ended.
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
-    places = threading.Semaphore(AT_ONCE)
+    places = threading.Semaphore(at_once)
 
     def use(result: Result) -> None:
         began = time.monotonic()

@@ -52,7 +52,8 @@ def ask(conversation: Conversation) -> None:
         _set_level(conversation)
     refuse_unknown(conversation, found, "LS-10")
     ignore_notifications(conversation)
-    if revision == BATCH_VERSION:
+    # Over HTTP an array is a body of its own.
+    if revision == BATCH_VERSION and conversation.has_one_stream:
         batch: list[Wire] = [{"jsonrpc": "2.0", "id": conversation.new_id(), "method": "ping"} for _ in range(2)]
         is_answered = conversation.say_together(batch)
         # The next revision has taken them back, and most servers of this one do not read them.

@@ -14,7 +14,7 @@ from gaia_mcp.client.transports.factory import authorizer_of
 from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.protocol import has_sessions, since
+from gaia_mcp.protocol import BATCH_VERSION, has_sessions, since
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY
 from gaia_mcp.protocol.headers import METHOD_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
@@ -97,13 +97,13 @@ class _Peer:
             headers=dict(target.headers), verify=endpoint.context(), timeout=seconds, follow_redirects=True
         )
 
-    def send(self, method: str, message: Wire | None = None, headers: Headers = NO_HEADERS) -> Reply:
+    def send(self, method: str, message: Wire | list[Wire] | None = None, headers: Headers = NO_HEADERS) -> Reply:
         """Send one request with these headers; None leaves one out. Raises `httpx2.HTTPError`."""
         with self._reply(method, message, headers) as reply:
             return reply
 
     @contextmanager
-    def _reply(self, method: str, message: Wire | None, headers: Headers) -> Iterator[Reply]:
+    def _reply(self, method: str, message: Wire | list[Wire] | None, headers: Headers) -> Iterator[Reply]:
         fields = {"Accept": f"{_JSON}, {EVENTS}" if method == "POST" else EVENTS}
         if message is not None:
             fields["Content-Type"] = _JSON
@@ -162,6 +162,11 @@ def _ask_in_session(peer: _Peer, judgement: Judgement) -> None:
         reply = peer.send("POST", _request("ping"), {**usual, VERSION_HEADER: UNKNOWN_REVISION})
         problem = "" if reply.status == 400 else f"{VERSION_HEADER}: {UNKNOWN_REVISION} is answered with {reply.shown}"
         hold("LS-4", problem, reply.message)
+    if revision == BATCH_VERSION:
+        batch = [{**_request("ping"), "id": number} for number in (1, 2)]
+        reply = peer.send("POST", batch, usual)
+        problem = "" if reply.status == 200 else f"an array of two requests is answered with {reply.shown}"
+        hold("LC-9", problem, batch, is_minor=True)
     _judge_origin(peer, judgement, "LS-5", peer.send("POST", _request("ping"), {**usual, "Origin": FOREIGN_ORIGIN}))
     reply = peer.send("GET", headers=usual)
     is_either = reply.status == 405 or (reply.status == 200 and reply.kind == EVENTS)

@@ -44,6 +44,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if isinstance(message, list):
+            # Those of 2025-03-26.
+            answers = [{"jsonrpc": "2.0", "id": one["id"], "result": {}} for one in message]
+            body = json.dumps(answers).encode()
+            self._reply(400 if self.rule == "LC-9" else 200, body, {"Content-Type": "application/json"})
+            return
         meta = message.get("params", {}).get("_meta", {})
         if self.headers.get("Origin") and self.rule not in ("HS-1", "LS-5"):
             self._reply(403)
@@ -75,7 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(400, message, -32600, "no")
         elif message.get("method") == "initialize":
             self.sessions.add("s")
-            found = {"protocolVersion": HANDSHAKE, "capabilities": {}, "serverInfo": INFO}
+            version = message["params"]["protocolVersion"]
+            version = version if version in (HANDSHAKE, "2025-03-26") else HANDSHAKE
+            found = {"protocolVersion": version, "capabilities": {}, "serverInfo": INFO}
             self._respond(message, found, {} if "alone" in self.path else {"Mcp-Session-Id": "s"})
         elif self.headers.get("Mcp-Session-Id") is None and "alone" not in self.path:
             self._fail(400, message, -32600, "no session")

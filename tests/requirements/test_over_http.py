@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.requirements import judged
 from gaia_mcp.requirements.listed import Judgement
 from gaia_mcp.requirements.over_http import ask
 from tests.requirements.breaking import HANDSHAKE, STATELESS, assert_each_is_found_over_http
@@ -67,3 +68,13 @@ def test_what_is_optional_is_no_break() -> None:
 
         assert not [number for number, found in judgement.seen.items() if found], (words, judgement.seen)
         assert ("LS-4" in judgement.seen) is (revision == HANDSHAKE)
+
+
+def test_an_array_is_posted_in_the_revision_that_has_them() -> None:
+    """LC-9."""
+    for rule in ("none", "LC-9"):
+        with breaking_site(rule) as url:
+            judgement = judged(read_entry("site", {"url": url}, Path("/s.json")), "2025-03-26", ENOUGH_SECONDS)
+
+        assert {number for number, found in judgement.seen.items() if found} == {rule} - {"none"}
+        assert "LC-9" in judgement.seen

@@ -207,13 +207,14 @@ def print_check(screen: Screen, item: Check) -> None:
 
 
 def summary_line(reports: Sequence[Report], seconds: float) -> str:
-    """The number of servers that passed, or of their runs with several revisions; the seconds that it took, and the
-    number of warnings.
+    """The number of servers that passed, or of their runs with several revisions, of those that were not skipped; the
+    seconds that it took, and the number of warnings.
     """
-    passed = sum(not report.failures for report in reports)
+    run = [report for report in reports if any(check.outcome != SKIP for check in report.checks)]
+    passed = sum(not report.failures for report in run)
     warnings = sum(len(report.warnings) for report in reports)
     advice = sum(check.outcome == ADVICE for report in reports for check in report.checks)
     noted = f", {counted(warnings, 'warning')}" if warnings else ""
     noted += f", {counted(advice, 'piece')} of advice" if advice else ""
     what = "server" if all(report.revision is None for report in reports) else "run"
-    return f"{passed} of {counted(len(reports), what)} passed, {seconds:.1f} s{noted}"
+    return f"{passed} of {counted(len(run), what)} passed, {seconds:.1f} s{noted}"

@@ -30,7 +30,7 @@ from gaia_mcp.core.errors import (
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.core.systems import http_dialects
 from gaia_mcp.fleet import unsupported
-from gaia_mcp.fleet.parallel import use_all
+from gaia_mcp.fleet.parallel import AT_ONCE, use_all
 from gaia_mcp.fleet.session import UNLISTED, unknown_tool
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
@@ -367,9 +367,10 @@ def check_all(
     answering: Answering,
     deadline: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
+    at_once: int = AT_ONCE,
 ) -> list[Report]:
-    """Do every check with all servers at once, and return the reports in the order of `entries`. `answering` answers
-    the servers' requests; `on_check` is called with each finished check, and replaces the progress line.
+    """Do every check with so many servers `at_once`, and return the reports in the order of `entries`. `answering`
+    answers the servers' requests; `on_check` is called with each finished check, and replaces the progress line.
     """
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
@@ -382,7 +383,12 @@ def check_all(
     view = asking(screen, entries)
     with view if on_check is None else nullcontext():
         results = use_all(
-            entries, check, view, deadline, lambda server: answering.answerers(server, view, attended=False)
+            entries,
+            check,
+            view,
+            deadline,
+            lambda server: answering.answerers(server, view, attended=False),
+            at_once=at_once,
         )
     for result in results:
         if result.error is not None:
@@ -398,14 +404,20 @@ def check_revisions(
     *,
     offered: bool,
 ) -> list[Report]:
-    """The reports of `check` with each of these revisions in turn, in the order of `entries`. With `offered`, those
-    that a server does not support are skipped, if it supports another one.
+    """The reports of `check` with each of these revisions in turn, in the order of `entries`. A server that cannot be
+    started is tried once. With `offered`, those that a server does not support are skipped, if it supports another one.
     """
     reports: dict[str, list[Report]] = {entry.name: [] for entry in entries}
+    unstarted: set[str] = set()
     for revision in revisions:
-        for report in check([entry._replace(revision=revision) for entry in entries]):
+        found = [Report(name, [Check("start", SKIP, 0.0, "it could not be started")]) for name in sorted(unstarted)]
+        if left := [entry._replace(revision=revision) for entry in entries if entry.name not in unstarted]:
+            found += check(left)
+        for report in found:
             report.revision = revision
             reports[report.server].append(report)
+            if any(failure.name in ("entry", "start") and not failure.request for failure in report.failures):
+                unstarted.add(report.server)
     for of_server in reports.values():
         if offered and not all(map(_is_refused, of_server)):
             for report in filter(_is_refused, of_server):

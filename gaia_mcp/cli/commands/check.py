@@ -78,6 +78,12 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Test every requirement of MCP, and what language models need.")
 ]
 TapOption = Annotated[bool, typer.Option("--tap", help="Print the checks in the Test Anything Protocol.")]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", help="Test up to N servers at once. Default: 16.", min=1, max=64, show_default=False
+    ),
+]
 RetriesOption = Annotated[
     int,
     typer.Option(
@@ -166,6 +172,7 @@ def check(
     retries: RetriesOption = 0,
     strict: StrictOption = False,
     protocol: ProtocolOption = None,
+    jobs: JobsOption = None,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     sarif: SarifOption = None,
@@ -209,6 +216,7 @@ def check(
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
     from gaia_mcp.core.errors import ConfigError
+    from gaia_mcp.fleet.parallel import AT_ONCE
 
     if as_tap and screen.as_json:
         raise UsageError("--tap and --json cannot be used together", hint="leave out one of the two")
@@ -258,10 +266,8 @@ def check(
 
         def check_each(entries: Sequence[ServerEntry]) -> list[Report]:
             # Their loads at once would slow each other down.
-            groups = [entries] if wanted_load is None else [[entry] for entry in entries]
-            return [
-                report for group in groups for report in check_all(screen, group, wanted, answering, deadline, on_check)
-            ]
+            at_once = 1 if wanted_load is not None else jobs or AT_ONCE
+            return check_all(screen, entries, wanted, answering, deadline, on_check, at_once)
 
         if revisions:
             tested = check_revisions(revisions, entries, check_each, offered="all" in protocol)

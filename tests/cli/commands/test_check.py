@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -188,6 +189,7 @@ def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
     every = demo("test-client", *words, "--junit", "r.xml")
     named = demo("test-client", "old", "--protocol", "2025-11-25", "--protocol", "2026-07-28")
     none = demo("test-client", "dead", "--protocol", "all", "--json")
+    missing = demo("test-client", "--protocol", "all", "--", "/nonexistent/server")
     unknown = demo("test-client", "old", "--protocol", "2027-01-01")
     (demo.cwd / "c.json").write_text(json.dumps({"checks": [{"name": "negotiation", "tool": "fail"}]}))
     case = demo("test-client", "demo", "--protocol", "all", "--spec", "c.json")
@@ -209,6 +211,9 @@ def test_a_server_is_tested_with_each_revision(demo: Gaia) -> None:
     assert named.stdout.startswith("old (2026-07-28)\n")
     assert none.code == 4
     assert all(each["checks"] for each in none.json["servers"])
+    assert missing.code == 4
+    assert missing.stderr.count("could not be started") == 1
+    assert missing.stdout.count("  skip  start ") == len(ALL_VERSIONS) - 1
     assert (unknown.code, case.code) == (2, 9)
 
 
@@ -254,6 +259,22 @@ def test_a_requirement_that_is_not_fulfilled_is_a_failure_or_a_warning(gaia: Gai
     names = [case.get("name") for case in ElementTree.parse(gaia.cwd / "r.xml").iter("testcase")]
     assert names.count("B-4") == 1
     assert warned.stdout.splitlines()[-1].endswith(", 1 piece of advice")
+
+
+def test_as_many_servers_are_tested_at_once_as_are_allowed(gaia: Gaia) -> None:
+    """Issue, --jobs: one after the other, for servers that disturb each other."""
+    script = (
+        "import os, sys, time; f = os.open('running', os.O_CREAT | os.O_EXCL); "
+        "time.sleep(0.3); os.unlink('running'); sys.exit('the only one')"
+    )
+    entry = {"command": sys.executable, "args": ["-S", "-E", "-c", script], "cwd": str(gaia.cwd)}
+    gaia.write({f"s{number}": entry for number in range(3)})
+
+    alone = gaia("test-client", "--all", "--jobs", "1")
+    together = gaia("test-client", "--all", "--jobs", "3")
+
+    assert (alone.code, alone.stderr.count("the only one")) == (4, 3)
+    assert together.stderr.count("FileExistsError") >= 1
 
 
 def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
