@@ -181,7 +181,10 @@ def test_what_a_schema_loses_and_gains_is_judged_in_both_directions(schema: Any,
 @settings(max_examples=200, deadline=None)
 def test_a_careless_schema_is_judged_without_an_error(then: Any, now: Any) -> None:
     """Ours: also references in circles; an equal one breaks nothing."""
-    one, other = canonical({"a": then}), canonical({"a": now})
+    try:
+        one, other = canonical({"a": then}), canonical({"a": now})
+    except ValueError:
+        return  # An infinity: such a tool cannot be locked.
 
     breaks(tool(properties(**one)), tool(properties(**other)))
     assert breaks(tool(properties(**one)), tool(properties(**one))) == []
