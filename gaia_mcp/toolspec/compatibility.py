@@ -1,7 +1,8 @@
 """Whether a tool that has changed may break what calls it: what was accepted before has to be accepted still, and what
 it returns has to be what was promised.
 
-A change that cannot be judged counts as one that breaks. New tools, texts, wider inputs, optional parameters and
+Of members that a schema did not name it is assumed that nobody gives them, so new ones may have any schema. A change
+that cannot be judged counts as one that breaks. New tools, texts, wider inputs, optional parameters and
 narrower results break nothing. Definitions are those of a contract, in canonical form.
 """
 
