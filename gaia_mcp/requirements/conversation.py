@@ -111,6 +111,8 @@ class Conversation:
         self._given_up: set[RequestId] = set()
         # How many notifications it may still have answered.
         self._notified = 0
+        # Whether an array was sent: a server that does not read it may complain in a log message.
+        self._has_said_array = False
 
     def __enter__(self) -> Conversation:
         try:
@@ -178,6 +180,7 @@ class Conversation:
         for message in messages:
             queue = self._expect(message["id"], message["method"])
             waiting.append((message, queue))
+        self._has_said_array = True
         deadline = self._time(TOGETHER_SECONDS)
         self._channel.send(Outgoing(messages), deadline, "an array")
         answers = [self._channel.wait(queue, message["id"], deadline) for message, queue in waiting]
@@ -387,7 +390,7 @@ class Conversation:
             hold("B-14", problem, value)
         if method == "notifications/progress":
             hold("B-7", "progress was sent to a client that has named no token", value)
-        if method not in _DECLARED:
+        if method not in _DECLARED or (self._has_said_array and method == "notifications/message"):
             return
         if self.is_stateless:
             if method == "notifications/message":

@@ -165,15 +165,19 @@ def test_arrays_of_requests_are_answered_or_not() -> None:
     """LC-9: also in single messages."""
     batch = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": "2", "method": "ping"}]
     program = "import sys; sys.stdin.readline(); print('%s', flush=True); sys.stdin.read()"
+    complaint = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": "an array"}}
     answers = {
         '[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":"2","result":{}}]': True,
         '{"jsonrpc":"2.0","id":1,"result":{}}': False,
+        json.dumps(complaint): False,
     }
     for line, is_answered in answers.items():
-        entry = saying()
+        entry, judgement = saying(), Judgement()
         entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", program % line]))  # type: ignore[call-arg]
-        with Conversation(entry, BATCHING, Judgement(), ENOUGH_SECONDS if is_answered else 0.2) as conversation:
+        with Conversation(entry, BATCHING, judgement, ENOUGH_SECONDS if is_answered else 0.2) as conversation:
+            conversation.is_initialized = True
             assert conversation.say_together(batch) is is_answered
+        assert not judgement.seen.get("LC-3")
 
 
 def test_a_subscription_is_sent_and_ended() -> None:
