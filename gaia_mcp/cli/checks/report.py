@@ -168,8 +168,8 @@ def print_check(screen: Screen, item: Check) -> None:
     # terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")
-    if item.outcome == FAIL and item.request:
-        below = [item.request, *item.differences]
+    if item.request and item.outcome in (FAIL, WARN):
+        below = [*(below if item.outcome == WARN else []), item.request, *item.differences]
     for more in below:
         screen.print_line(f"        {more}")
 

@@ -45,6 +45,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.cases import CaseFile
+    from gaia_mcp.cli.checks.fuzzing import FuzzWanted
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.output import Screen
     from gaia_mcp.client.tools import MCPTool
@@ -80,7 +81,7 @@ class CallWanted(NamedTuple):
 
 class Wanted(NamedTuple):
     """The requested checks: calls, the locked tools, the cases of a file, each of which may fail `retries` times before
-    it has failed. `known` holds the tools of all servers, by name.
+    it has failed, and the fuzzing of tools. `known` holds the tools of all servers, by name.
     """
 
     calls: Sequence[CallWanted]
@@ -88,12 +89,14 @@ class Wanted(NamedTuple):
     known: Mapping[str, Sequence[Known]]
     cases: CaseFile | None = None
     retries: int = 0
+    fuzz: FuzzWanted | None = None
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
         contract = ["contract"] if self.locked_tools is not None else []
         cases = [case.name for case in self.cases.cases] if self.cases is not None else []
-        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases]
+        fuzz = ["fuzz"] if self.fuzz is not None else []
+        return [*ALWAYS_CHECKED, *contract, *self.named_calls(), *cases, *fuzz]
 
     def named_calls(self) -> dict[str, CallWanted]:
         """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
@@ -158,6 +161,10 @@ class _Checker:
             answer_with = partial(self._answering.answer_with, self.session.entry.name)
             runner = CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ, wanted.retries)
             runner.run(self.report, self.deadline)
+        if wanted.fuzz is not None and is_as_locked and not self._is_in_trouble():
+            from gaia_mcp.cli.checks.fuzzing.runs import fuzz
+
+            fuzz(self._screen.line, self.session, tools, wanted.fuzz, self.report, self.deadline)
 
     def end(self) -> None:
         """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""

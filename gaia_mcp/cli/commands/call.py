@@ -48,8 +48,9 @@ LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this
 ReadOnlyOption = Annotated[
     bool, typer.Option("--read-only", help="Refuse unless the tool is marked read-only and trusted.")
 ]
-
-
+UncheckedOption = Annotated[
+    bool, typer.Option("--unchecked", help="Send the arguments also if they do not match the schema.")
+]
 BatchOption = Annotated[
     str | None,
     typer.Option(
@@ -103,6 +104,7 @@ def call(
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
+    unchecked: UncheckedOption = False,
     batch: BatchOption = None,
     jobs: JobsOption = None,
     keep_going: KeepGoingOption = False,
@@ -129,6 +131,7 @@ def call(
         given: dict[str, object] = {
             "--args": args,
             "--interactive": interactive,
+            "--unchecked": unchecked,
             "-o": invocation.output or invocation.output_dir,
         }
         given |= {"--raw": invocation.screen.raw, "--max-chars": invocation.screen.max_chars}
@@ -157,4 +160,5 @@ def call(
         locked=locked,
         lock_file=lock_file,
         read_only=read_only,
+        unchecked=unchecked,
     )

@@ -89,6 +89,31 @@ ProtocolOption = Annotated[
         show_default=False, autocompletion=revisions_or_all,
     ),
 ]  # fmt: skip
+FuzzOption = Annotated[
+    int | None,
+    typer.Option(
+        "--fuzz",
+        metavar="N",
+        min=1,
+        max=1_000_000,
+        help="Call each read-only tool N times with generated arguments.",
+        show_default=False,
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="S", help="Generate the same arguments as the run with this seed.", min=0,
+                 show_default=False),
+]  # fmt: skip
+ToolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tool", metavar="PATTERN", help="Fuzz the tools with such names, also those that change something.",
+        show_default=False, autocompletion=check_tools,
+    ),
+]  # fmt: skip
+UnsafeOption = Annotated[bool, typer.Option("--unsafe", help="Fuzz all tools, also those that change something.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Fuzz also a server that is not on this machine.")]
 
 # The key in the context for the number of `--call` before each of the words.
 _CALLS_BEFORE = "gaia_mcp.calls_before"
@@ -127,6 +152,11 @@ def check(
     spec_schema: SpecSchemaOption = False,
     retries: RetriesOption = 0,
     protocol: ProtocolOption = None,
+    fuzz: FuzzOption = None,
+    seed: SeedOption = None,
+    tool: ToolOption = None,
+    unsafe: UnsafeOption = False,
+    yes: YesOption = False,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     as_tap: TapOption = False,
@@ -139,7 +169,9 @@ def check(
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
     something. With --locked, fails if the tools do not match the lock file. With --spec, runs the cases in a file, each
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
-    that is named; of all of them, those that a server does not support are left out.
+    that is named; of all of them, those that a server does not support are left out. With --fuzz, calls each tool that
+    is marked as read-only N times with generated arguments, valid and invalid ones, and fails if the server ends or
+    blocks, reports an internal error, breaks its output schema, or grows without end.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
     summary gets a table, and each failure becomes an annotation.
@@ -154,6 +186,7 @@ def check(
         return
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
+    from gaia_mcp.cli.checks.fuzzing import check_reach, fuzz_wanted
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
     from gaia_mcp.cli.checks.steps import Wanted, check_all, check_revisions, known_tools
@@ -164,6 +197,7 @@ def check(
         raise UsageError("--tap and --json cannot be used together", hint="leave out one of the two")
     if retries and spec is None:
         raise UsageError("--retries is for the cases of --spec", hint="leave --retries out")
+    fuzzed = fuzz_wanted(fuzz, seed, tool or [], is_unsafe=unsafe, is_confirmed=yes)
     answering, deadline = Answering.of(invocation), invocation.deadline()
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
@@ -176,12 +210,14 @@ def check(
         from gaia_mcp.cli.checks.cases import read_cases
 
         cases = read_cases(screen.line, spec, os.environ)
-    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries)
+    wanted = Wanted(calls, LockedTools.wanted(screen, locked, lock_file), known_tools(store), cases, retries, fuzzed)
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     entries = [invocation.using(entry) for entry in entries]
     revisions = _revisions(protocol or [])
-    # A held server has been connected with a revision already.
-    screen.line.is_fresh |= bool(revisions)
+    # A held server has been connected with a revision already; and others use it.
+    screen.line.is_fresh |= bool(revisions) or fuzzed is not None
+    if fuzzed is not None and not yes:
+        check_reach(screen.line, entries)
     remark_on_retries(screen, entries)
     remark_on_oauth(screen, entries)
     if not entries and not unusable:

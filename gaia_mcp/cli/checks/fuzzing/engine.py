@@ -1,0 +1,109 @@
+"""Hypothesis as an engine: it draws examples by a seed, and makes one that fails smaller.
+
+Drawing takes longer than a call. So an example is several arguments at once, and more of them are mixed from their
+members. A mixture depends on nothing but the example, so the engine makes it smaller as it does with the rest.
+
+It is told to keep nothing: no database, and what it computes once goes into our cache, not into the working folder.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, Verbosity, configuration, errors
+
+from gaia_mcp.core.paths import cache_folder
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+# Of each run of the engine. Each begins with the simplest values, and has a start of its own.
+EXAMPLES = 100
+
+
+class FailedExample(Exception):  # noqa: N818 (it is a signal for the engine, and no error)
+    """The example fails: the engine makes it smaller."""
+
+
+class Enough(BaseException):
+    """No more examples are needed. No `Exception`: the engine would take it for a failure, and make it smaller."""
+
+
+class DrawError(ValueError):
+    """No example can be drawn."""
+
+
+def draw(strategy: SearchStrategy[Any], seed: str, use: Callable[[Any], None], examples: int = EXAMPLES) -> None:
+    """Call `use` with some examples, always the same ones for this `seed`, until it raises `Enough`. If it raises
+    `FailedExample`, it is called with ever smaller ones, until none fails any more. Any other exception is raised.
+
+    Raises `DrawError` if the strategy fails.
+    """
+    # A number that is the same in every process.
+    number = zlib.crc32(seed.encode("utf-8", "backslashreplace"))
+    raised: list[BaseException] = []
+
+    @hypothesis.seed(number)
+    @hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        print_blob=False,
+        phases=(Phase.generate, Phase.shrink),
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(strategy)
+    def run(example: Any) -> None:
+        try:
+            use(example)
+        except FailedExample:
+            raise
+        except BaseException as problem:
+            raised.append(problem)
+            raise Enough from problem
+
+    configuration.set_hypothesis_home_dir(cache_folder() / "hypothesis")
+    with warnings.catch_warnings():
+        # About strategies from strange schemas, of which the person has written none.
+        warnings.simplefilter("ignore")
+        try:
+            run()
+        except (FailedExample, errors.HypothesisException):
+            pass  # The smallest one; or there were too few, or one that fails no more.
+        except Enough:
+            if not isinstance(raised[0], Enough):
+                raise raised[0] from None
+        except Exception as problem:  # from whatever a strategy calls
+            raise DrawError(f"arguments cannot be drawn: {problem}") from problem
+
+
+def mixed(drawn: Sequence[dict[str, Any]], salt: str, place: int, joinable: Collection[str] = ()) -> dict[str, Any]:
+    """Arguments with members of those that were drawn together, each from one of them, or from one that has none; of
+    the `joinable` ones, some are joined of two. The same `salt` and `place` choose the same ones, whatever these are.
+    """
+    names = dict.fromkeys(name for each in drawn for name in each)
+    found = {}
+    for name in names:
+        chosen = zlib.crc32(f"{salt}:{place}:{name}".encode("utf-8", "backslashreplace"))
+        chosen, one = divmod(chosen, len(drawn))
+        chosen, other = divmod(chosen, len(drawn))
+        if name in drawn[one]:
+            found[name] = drawn[one][name]
+            if chosen % 2 and name in joinable and name in drawn[other]:
+                found[name] = _joined(found[name], drawn[other][name])
+    return found
+
+
+def _joined(one: Any, other: Any) -> Any:
+    if type(one) is type(other) and type(one) in (str, int, float, list):
+        joined = one + other
+        return joined if type(joined) is not float or isfinite(joined) else one
+    return one

@@ -1,0 +1,145 @@
+"""One call of a tool with generated arguments, and what is wrong with what came of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.checking import structure_problem
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
+    ConnectionLostError,
+    DeadlineError,
+    MCPError,
+    OutcomeUnknownError,
+    PeerError,
+    RefusedError,
+    RemoteProtocolError,
+    StatusError,
+)
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from gaia_mcp.text import one_line
+from gaia_mcp.toolspec.validation import Schema, SchemaError, as_text, schema_of
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.tools import MCPTool
+    from gaia_mcp.fleet.session import Session
+
+# The kinds of problems, of which each is reported once for a tool. The server ends, or does not answer.
+EXITS, HANGS = "exits", "hangs"
+# It answers with an internal error, with another error to valid arguments, or with what is no response.
+INTERNAL, ERROR, GARBLED = "internal error", "error", "garbled"
+# Its result does not match the output schema; it writes something else to its output; it grows.
+STRUCTURE, NOISE, GROWS = "structure", "noise", "grows"
+# Only warnings: a server may know rules that its schema does not, and what it does with superfluous arguments is its
+# own matter.
+REFUSES_VALID, ACCEPTS_INVALID, ODD_REFUSAL = "refuses valid", "accepts invalid", "odd refusal"
+WARNINGS = frozenset((REFUSES_VALID, ACCEPTS_INVALID, ODD_REFUSAL))
+# After these, the connection is not used again.
+FATAL = frozenset((EXITS, HANGS))
+# Units of `toolspec.cost` for one value: some milliseconds. A value that takes more is not sent.
+MAX_UNITS = 50_000
+PROBLEM_CHARS = 300
+
+
+class Case(NamedTuple):
+    """Arguments of a call, and why the input schema refuses them; empty if they are valid."""
+
+    arguments: dict[str, Any]
+    refusal: str = ""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the schema accepts them."""
+        return not self.refusal
+
+    @property
+    def text(self) -> str:
+        """The arguments as JSON, in ASCII."""
+        return json.dumps(self.arguments)
+
+
+class Problem(NamedTuple):
+    """What is wrong, of one of the kinds above: in words, and as an error if it is one."""
+
+    kind: str
+    text: str
+    error: MCPError | None = None
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether the tool passes in spite of it."""
+        return self.kind in WARNINGS
+
+
+class Judge:
+    """Sorts arguments of `tool` into valid and invalid ones, and judges calls with them.
+
+    Raises `SchemaError` for an input schema that cannot be used, or takes too long to check.
+    """
+
+    def __init__(self, session: Session, tool: MCPTool) -> None:
+        self.session = session
+        self.tool = tool
+        self._schema: Schema = schema_of(as_text(tool.input_schema))
+        if not self._schema.cost.is_bounded:
+            raise SchemaError("checking arguments against it takes too long")
+        self._schema.compile()
+        self._output = _usable(tool.output_schema)
+        # The calls in which the server asked for what nobody answers.
+        self.unanswered = 0
+
+    def case(self, arguments: dict[str, Any]) -> Case | None:
+        """The arguments as a case; None if they take too long to check."""
+        if self._schema.cost.units(arguments, MAX_UNITS) > MAX_UNITS:
+            return None
+        if self._schema.is_valid(arguments):
+            return Case(arguments)
+        return Case(arguments, one_line(str(self._schema.errors(arguments)[0]), PROBLEM_CHARS))
+
+    def problem(self, case: Case, seconds: float) -> Problem | None:
+        """Call the tool, for `seconds` at most; what is wrong with the outcome.
+
+        Raises `NotConnectedError` once the session is closed, and other errors of starting the server again.
+        """
+        name = self.tool.name
+        try:
+            result = self.session.client.call_unchecked(name, case.arguments, Deadline(seconds))
+        except PeerError as error:
+            return self._of_error(case, error)
+        except ConnectionLostError as error:
+            return Problem(EXITS, error.message, error)
+        except DeadlineError as error:
+            return Problem(HANGS, error.message, error)
+        except RefusedError:
+            self.unanswered += 1
+            return None
+        except (RemoteProtocolError, StatusError) as error:
+            is_garbled = isinstance(error, (OutcomeUnknownError, RemoteProtocolError))
+            return Problem(GARBLED if is_garbled else ERROR, error.message, error)
+        if result.get("isError"):
+            return None
+        server = self.session.entry.name
+        if wrong := structure_problem(server, name, self._output, result, None):
+            return Problem(STRUCTURE, wrong, RemoteProtocolError(server, f"broke its output schema: {wrong}"))
+        return None if case.is_valid else Problem(ACCEPTS_INVALID, f"accepted invalid arguments: {case.refusal}")
+
+    def _of_error(self, case: Case, error: PeerError) -> Problem | None:
+        if error.code == INTERNAL_ERROR:
+            return Problem(INTERNAL, error.message, error)
+        said = one_line(error.text, PROBLEM_CHARS)
+        if error.code == INVALID_PARAMS:
+            return Problem(REFUSES_VALID, f"refused arguments that match its schema: {said}") if case.is_valid else None
+        if case.is_valid:
+            return Problem(ERROR, error.message, error)
+        return Problem(ODD_REFUSAL, f"refused invalid arguments with error {error.code}, not {INVALID_PARAMS}: {said}")
+
+
+def _usable(schema: Any) -> Any:
+    """The output schema; None for one that cannot be used, which is another check's finding."""
+    try:
+        if schema is not None:
+            schema_of(as_text(schema)).compile()
+    except SchemaError:
+        return None
+    return schema
