@@ -1,8 +1,11 @@
-"""Tools that are good, and tools with one defect each, for calls with generated arguments."""
+"""Tools that are good, and tools with one defect each, for calls with generated arguments. Has those that are named as
+arguments, by default all.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,44 +34,44 @@ TOTAL = {"type": "object", "properties": {"total": {"type": "integer", "minimum"
 kept: list[bytes] = []
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """With -32602."""
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """With -32603."""
 
 
 def text_of(given: dict[str, Any]) -> str:
     if not isinstance(given.get("text"), str):
-        raise Refused("text must be a string")
+        raise RefusedError("text must be a string")
     return str(given["text"])
 
 
 def number_of(given: dict[str, Any]) -> int:
     n = given.get("n")
     if isinstance(n, bool) or not isinstance(n, int | float) or int(n) != n:
-        raise Refused("n must be an integer")
+        raise RefusedError("n must be an integer")
     return int(n)
 
 
 def good(given: dict[str, Any]) -> Any:
     cups, note = given.get("cups", 1), given.get("note")
     if given.keys() - {"size", "cups", "note"} or given.get("size") not in ("small", "large"):
-        raise Refused("no such order")
+        raise RefusedError("no such order")
     if isinstance(cups, bool) or not isinstance(cups, int | float) or not 1 <= cups <= 9 or int(cups) != cups:
-        raise Refused("1 to 9 cups")
+        raise RefusedError("1 to 9 cups")
     if note is not None and not (isinstance(note, str) and len(note) <= 20):
-        raise Refused("a note of 20 characters")
+        raise RefusedError("a note of 20 characters")
     return int(cups)
 
 
 def tree(given: Any) -> Any:
     if not isinstance(given, dict) or given.keys() - {"left", "right", "value"}:
-        raise Refused("not a tree")
+        raise RefusedError("not a tree")
     value = given.get("value", 0)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refused("not a number")
+        raise RefusedError("not a number")
     return 1 + sum(tree(given[side]) for side in ("left", "right") if side in given)
 
 
@@ -91,7 +94,7 @@ def hangs(given: dict[str, Any]) -> Any:
 
 def fails(given: dict[str, Any]) -> Any:
     if any(ord(character) > 0xFFFF for character in text_of(given)):
-        raise Broken("'utf-16' codec")
+        raise BrokenError("'utf-16' codec")
 
 
 def breaks(given: dict[str, Any]) -> Any:
@@ -109,12 +112,12 @@ def writes(given: dict[str, Any]) -> Any:
 
 def refuses(given: dict[str, Any]) -> Any:
     if len(text_of(given)) > 5:
-        raise Refused("five characters at most")
+        raise RefusedError("five characters at most")
 
 
 def deletes(given: dict[str, Any]) -> Any:
     if "0" in text_of(given):
-        raise Broken("gone")
+        raise BrokenError("gone")
 
 
 def accepts(given: dict[str, Any]) -> Any:
@@ -149,6 +152,8 @@ def answer(message: _wire.Message) -> _wire.Message | None:
     if message.get("method") == "tools/list":
         tools = []
         for name, (_, schema, annotations, output) in TOOLS.items():
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
             listed = {"name": name, "inputSchema": schema, "annotations": annotations}
             tools.append({**listed, "outputSchema": output} if output is not None else listed)
         return _wire.result(message, {"tools": tools})
@@ -157,9 +162,9 @@ def answer(message: _wire.Message) -> _wire.Message | None:
     name, given = message["params"]["name"], message["params"].get("arguments", {})
     try:
         said = TOOLS[name][0](given)
-    except Refused as problem:
+    except RefusedError as problem:
         return _wire.error(message, -32602, str(problem))
-    except Broken as problem:
+    except BrokenError as problem:
         return _wire.error(message, -32603, str(problem))
     result = _wire.text("done")
     return _wire.result(message, {**result, "structuredContent": {"total": said}} if TOOLS[name][3] else result)

@@ -164,6 +164,7 @@ class _Checker:
         if wanted.fuzz is not None and is_as_locked and not self._is_in_trouble():
             from gaia_mcp.cli.checks.fuzzing.runs import fuzz
 
+            self._answering.decline_silently(self.session.entry.name)
             fuzz(self._screen.line, self.session, tools, wanted.fuzz, self.report, self.deadline)
 
     def end(self) -> None:

@@ -64,7 +64,7 @@ def check_reach(line: CommandLine, entries: Sequence[ServerEntry]) -> None:
     """Raises `UsageError` for a server that is not on this machine: thousands of calls are a load for others."""
     for entry in entries:
         if entry.is_remote and not _is_here(entry):
-            hint = line.again("if you may test it", "--yes")
+            hint = line.again("if you may, test it", "--yes")
             raise UsageError(f"server {entry.name!r} is not on this machine, and --fuzz calls it many times", hint=hint)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 # Of each run of the engine. Each begins with the simplest values, and has a start of its own.
 EXAMPLES = 100
+
+
+# So many values of one argument are joined at most.
+MAX_JOINED = 3
 
 
 class FailedExample(Exception):  # noqa: N818 (it is a signal for the engine, and no error)
@@ -89,16 +94,19 @@ def mixed(drawn: Sequence[dict[str, Any]], salt: str, place: int, joinable: Coll
     """Arguments with members of those that were drawn together, each from one of them, or from one that has none; of
     the `joinable` ones, some are joined of two. The same `salt` and `place` choose the same ones, whatever these are.
     """
-    names = dict.fromkeys(name for each in drawn for name in each)
     found = {}
-    for name in names:
+    for name in dict.fromkeys(chain.from_iterable(drawn)):
         chosen = zlib.crc32(f"{salt}:{place}:{name}".encode("utf-8", "backslashreplace"))
-        chosen, one = divmod(chosen, len(drawn))
-        chosen, other = divmod(chosen, len(drawn))
-        if name in drawn[one]:
-            found[name] = drawn[one][name]
-            if chosen % 2 and name in joinable and name in drawn[other]:
-                found[name] = _joined(found[name], drawn[other][name])
+        chosen, at = divmod(chosen, len(drawn))
+        if name not in drawn[at]:
+            continue
+        found[name] = drawn[at][name]
+        # None, one or two others.
+        chosen, others = divmod(chosen, MAX_JOINED)
+        for _ in range(others if name in joinable else 0):
+            chosen, at = divmod(chosen, len(drawn))
+            if name in drawn[at]:
+                found[name] = _joined(found[name], drawn[at][name])
     return found
 
 

@@ -11,13 +11,14 @@ from gaia_mcp.core.errors import (
     ConnectionLostError,
     DeadlineError,
     MCPError,
+    NotConnectedError,
     OutcomeUnknownError,
     PeerError,
     RefusedError,
     RemoteProtocolError,
     StatusError,
 )
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, URL_REQUIRED
 from gaia_mcp.text import one_line
 from gaia_mcp.toolspec.validation import Schema, SchemaError, as_text, schema_of
 
@@ -40,6 +41,8 @@ FATAL = frozenset((EXITS, HANGS))
 # Units of `toolspec.cost` for one value: some milliseconds. A value that takes more is not sent.
 MAX_UNITS = 50_000
 PROBLEM_CHARS = 300
+# Each takes another thread whose call has ended the server.
+MAX_RECONNECTS = 5
 
 
 class Case(NamedTuple):
@@ -104,7 +107,7 @@ class Judge:
         """
         name = self.tool.name
         try:
-            result = self.session.client.call_unchecked(name, case.arguments, Deadline(seconds))
+            result = self._result(case, Deadline(seconds))
         except PeerError as error:
             return self._of_error(case, error)
         except ConnectionLostError as error:
@@ -124,9 +127,21 @@ class Judge:
             return Problem(STRUCTURE, wrong, RemoteProtocolError(server, f"broke its output schema: {wrong}"))
         return None if case.is_valid else Problem(ACCEPTS_INVALID, f"accepted invalid arguments: {case.refusal}")
 
+    def _result(self, case: Case, deadline: Deadline) -> dict[str, Any]:
+        for _ in range(MAX_RECONNECTS):
+            try:
+                return self.session.client.call_unchecked(self.tool.name, case.arguments, deadline)
+            except NotConnectedError:
+                # Another thread has replaced a connection that was lost; after the end of the session this raises it.
+                self.session.open(deadline)
+        return self.session.client.call_unchecked(self.tool.name, case.arguments, deadline)
+
     def _of_error(self, case: Case, error: PeerError) -> Problem | None:
         if error.code == INTERNAL_ERROR:
             return Problem(INTERNAL, error.message, error)
+        if error.code in (MISSING_CAPABILITY, URL_REQUIRED):
+            self.unanswered += 1
+            return None
         said = one_line(error.text, PROBLEM_CHARS)
         if error.code == INVALID_PARAMS:
             return Problem(REFUSES_VALID, f"refused arguments that match its schema: {said}") if case.is_valid else None

@@ -250,7 +250,9 @@ class _ToolRun:
         """Call the tool with the arguments that were `drawn`, and, after the first calls, with some of `more`, as far
         as they are new. Returns a new finding that can be made smaller.
         """
-        tried = chain(drawn, islice(more, MIXED if self.calls >= MIXED_AFTER else 0))
+        # Few enough to measure the memory in between.
+        mixtures = min(MIXED, self._wanted.calls // (4 * PARTS)) if self.calls >= MIXED_AFTER else 0
+        tried = chain(drawn, islice(more, mixtures))
         placed = [(place, case) for place, arguments in enumerate(tried) if (case := self._new_case(arguments))]
         self._stale = 0 if placed else self._stale + 1
         placed = placed[: self._wanted.calls - self.calls]

@@ -30,6 +30,8 @@ MORE_ITEMS, MAX_MEMBERS = 5, 3
 # Above this, a list or a text repeats one item; above the next, it is not made: the request would be too large.
 MANY_ITEMS, MOST_ITEMS = 50, 10_000
 MANY_CHARS, MOST_CHARS = 1_000, 100_000
+# The validator takes too long for deeper values, so they would not be sent.
+MOST_LEVELS = 12
 # Of a union, or an object, as many branches or members are used.
 MAX_BRANCHES, MAX_PROPERTIES = 50, 100
 # An expression with more states takes long to generate from; one that backtracks may take forever to check.
@@ -97,7 +99,7 @@ def any_json() -> Strategy:
         st.none(), st.booleans(), st.sampled_from(_ODD_INTEGERS), st.sampled_from(_ODD_NUMBERS), _any_text()
     )
     flat = st.lists(plain, max_size=3) | st.dictionaries(st.text(_ANY_CHARS, max_size=3), plain, max_size=MAX_MEMBERS)
-    deep = st.integers(2, 30).map(_nested)
+    deep = st.integers(2, MOST_LEVELS).map(_nested)
     return st.one_of(plain, flat, st.lists(flat, max_size=2), deep)
 
 
