@@ -57,7 +57,7 @@ def fuzz_wanted(
         import random
 
         seed = random.SystemRandom().randrange(SEEDS)
-    return FuzzWanted(calls, seed, patterns, is_unsafe)
+    return FuzzWanted(calls, seed, tuple(patterns), is_unsafe)
 
 
 def check_reach(line: CommandLine, entries: Sequence[ServerEntry]) -> None:

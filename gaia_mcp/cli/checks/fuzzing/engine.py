@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, configuration, errors
+from hypothesis.internal.conjecture import providers
 
 from gaia_mcp.core.paths import cache_folder
 
@@ -76,6 +77,7 @@ def draw(strategy: SearchStrategy[Any], seed: str, use: Callable[[Any], None], e
             raise Enough from problem
 
     configuration.set_hypothesis_home_dir(cache_folder() / "hypothesis")
+    _use_no_constants()
     with warnings.catch_warnings():
         # About strategies from strange schemas, of which the person has written none.
         warnings.simplefilter("ignore")
@@ -88,6 +90,15 @@ def draw(strategy: SearchStrategy[Any], seed: str, use: Callable[[Any], None], e
                 raise raised[0] from None
         except Exception as problem:  # from whatever a strategy calls
             raise DrawError(f"arguments cannot be drawn: {problem}") from problem
+
+
+def _use_no_constants() -> None:
+    """Keep hypothesis from reading the source of each loaded module that is not in site-packages, for constants that a
+    test may be about. In an editable installation these are all modules of ours: that takes seconds, and the examples
+    of a seed would depend on what has been loaded. There is no setting for it.
+    """
+    if hasattr(providers, "_get_local_constants") and hasattr(providers, "_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def mixed(drawn: Sequence[dict[str, Any]], salt: str, place: int, joinable: Collection[str] = ()) -> dict[str, Any]:

@@ -150,6 +150,18 @@ class Judge:
         return Problem(ODD_REFUSAL, f"refused invalid arguments with error {error.code}, not {INVALID_PARAMS}: {said}")
 
 
+def as_seen(error: MCPError) -> MCPError:
+    """The error without the advice that the outcome of the call is unknown: here it is what was looked for."""
+    if not isinstance(error, OutcomeUnknownError):
+        return error
+    parents = (each for each in type(error).__mro__ if not issubclass(each, OutcomeUnknownError))
+    kind = next(each for each in parents if issubclass(each, MCPError))
+    seen = kind.__new__(kind)
+    MCPError.__init__(seen, error.message)
+    vars(seen).update(vars(error), facts={key: fact for key, fact in error.facts.items() if key != "may_have_run"})
+    return seen
+
+
 def _usable(schema: Any) -> Any:
     """The output schema; None for one that cannot be used, which is another check's finding."""
     try:

@@ -23,6 +23,7 @@ from gaia_mcp.cli.checks.fuzzing.judging import (
     Case,
     Judge,
     Problem,
+    as_seen,
 )
 from gaia_mcp.cli.checks.fuzzing.memory import LEAST_CALLS, PARTS, growth, occupied_bytes
 from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report
@@ -393,7 +394,7 @@ class _ToolRun:
         error, text = None, problem.text
         if not problem.is_warning:
             error = problem.error or RemoteProtocolError(self._session.entry.name, problem.text)
-            error = self._session.explained(error)
+            error = as_seen(self._session.explained(error))
             error.hint = f"repeat it with: {request}"
             text = error.message
         seen = f"seen in call {finding.number} with seed {self._wanted.seed}"

@@ -398,7 +398,8 @@ def _matching(pattern: str) -> Strategy | None:
         made.validate()
     except (re.error, ValueError, OverflowError, RecursionError):
         return None
-    return made
+    # In Python, `$` is also before a line end at the end.
+    return made.map(lambda text: text.removesuffix("\n")) if pattern.endswith("$") else made
 
 
 def _number(part: dict[str, Any], *, is_integer: bool) -> Strategy | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.checks.fuzzing.engine import DrawError, Enough, FailedExample, draw, mixed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_same_seed_draws_the_same_examples() -> None:
@@ -107,7 +108,7 @@ def test_nothing_is_printed_or_written_to_the_working_folder(
     draw(st.text(), "s", use)
     draw(st.nothing(), "s", use)
 
-    assert set(os.listdir(tmp_path)) <= {"home"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"home"}
     assert capfd.readouterr() == ("", "")
 
 

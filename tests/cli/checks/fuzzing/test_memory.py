@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.cli.checks.fuzzing.memory import growth, occupied_bytes
 from tests.protocol_support import check_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MB = 1 << 20
 
