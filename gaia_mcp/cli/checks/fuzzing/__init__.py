@@ -1,7 +1,7 @@
 """Fuzzing: calls of tools with generated arguments, for `test-client --fuzz`.
 
-`strategies` makes the arguments from a schema, `engine` has hypothesis draw and shrink them, `judging` says what is
-wrong with what came of one call, `memory` what the server occupies, and `runs` does it all for the tools of a server.
+`strategies` makes the arguments from a schema, `engine` has hypothesis draw and shrink them, `callers` are threads that
+call, `judging` says what is wrong with what came of a call, and `runs` does it all for the tools of a server.
 
 What a server is expected to do: it neither exits nor hangs, answers no valid arguments with an error of the protocol
 and none at all with an internal error, keeps to its output schema, and refuses arguments that its schema refuses.

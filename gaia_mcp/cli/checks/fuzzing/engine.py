@@ -8,6 +8,7 @@ It is told to keep nothing: no database, and what it computes once goes into our
 
 from __future__ import annotations
 
+import sys
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Sequence
@@ -97,8 +98,9 @@ def _use_no_constants() -> None:
     test may be about. In an editable installation these are all modules of ours: that takes seconds, and the examples
     of a seed would depend on what has been loaded. There is no setting for it.
     """
-    if hasattr(providers, "_get_local_constants") and hasattr(providers, "_local_constants"):
-        providers._get_local_constants = lambda: providers._local_constants
+    seen = getattr(providers, "_seen_modules", None)
+    if isinstance(seen, set):
+        seen.update(map(id, list(sys.modules.values())))
 
 
 def mixed(drawn: Sequence[dict[str, Any]], salt: str, place: int, joinable: Collection[str] = ()) -> dict[str, Any]:

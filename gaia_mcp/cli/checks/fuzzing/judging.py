@@ -1,8 +1,14 @@
-"""One call of a tool with generated arguments, and what is wrong with what came of it."""
+"""One call of a tool with generated arguments, and what is wrong with what came of it; and whether a server has grown
+over many.
+
+A program that runs takes more memory for a while: caches fill, a collector of garbage waits. So only growth counts that
+goes on in each part of a run, is large, and is a good part of what the server occupied after the first part.
+"""
 
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking import structure_problem
@@ -23,6 +29,8 @@ from gaia_mcp.text import one_line
 from gaia_mcp.toolspec.validation import Schema, SchemaError, as_text, schema_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.fleet.session import Session
 
@@ -41,6 +49,12 @@ FATAL = frozenset((EXITS, HANGS))
 # Units of `toolspec.cost` for one value: some milliseconds. A value that takes more is not sent.
 MAX_UNITS = 50_000
 PROBLEM_CHARS = 300
+# Growth is measured from the end of the first of these parts of the calls of a tool. Fewer calls prove nothing.
+PARTS, MEASURED_CALLS = 4, 100
+# A collector may leave tens of megabytes for later.
+LEAST_BYTES, LEAST_SHARE = 64 << 20, 0.25
+# Each part has to have at least this share of the growth, where an even one would be a third.
+LEAST_PART = 0.2
 # Each takes another thread whose call has ended the server.
 MAX_RECONNECTS = 5
 
@@ -130,11 +144,11 @@ class Judge:
     def _result(self, case: Case, deadline: Deadline) -> dict[str, Any]:
         for _ in range(MAX_RECONNECTS):
             try:
-                return self.session.client.call_unchecked(self.tool.name, case.arguments, deadline)
+                return self.session.call(self.tool.name, case.arguments, deadline=deadline)
             except NotConnectedError:
                 # Another thread has replaced a connection that was lost; after the end of the session this raises it.
                 self.session.open(deadline)
-        return self.session.client.call_unchecked(self.tool.name, case.arguments, deadline)
+        return self.session.call(self.tool.name, case.arguments, deadline=deadline)
 
     def _of_error(self, case: Case, error: PeerError) -> Problem | None:
         if error.code == INTERNAL_ERROR:
@@ -148,6 +162,16 @@ class Judge:
         if case.is_valid:
             return Problem(ERROR, error.message, error)
         return Problem(ODD_REFUSAL, f"refused invalid arguments with error {error.code}, not {INVALID_PARAMS}: {said}")
+
+
+def growth(measured: Sequence[int]) -> int:
+    """The bytes by which a server has grown, of measurements at the ends of the `PARTS`; 0 if that is no leak."""
+    if len(measured) != PARTS:
+        return 0
+    whole = measured[-1] - measured[0]
+    if whole < max(LEAST_BYTES, measured[0] * LEAST_SHARE):
+        return 0
+    return whole if all(after - before >= whole * LEAST_PART for before, after in pairwise(measured)) else 0
 
 
 def as_seen(error: MCPError) -> MCPError:

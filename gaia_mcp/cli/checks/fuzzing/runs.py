@@ -19,17 +19,18 @@ from gaia_mcp.cli.checks.fuzzing.judging import (
     FATAL,
     GROWS,
     HANGS,
+    MEASURED_CALLS,
     NOISE,
+    PARTS,
     Case,
     Judge,
     Problem,
     as_seen,
+    growth,
 )
-from gaia_mcp.cli.checks.fuzzing.memory import LEAST_CALLS, PARTS, growth, occupied_bytes
 from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.core.errors import MCPError, NotConnectedError, RemoteProtocolError
 from gaia_mcp.text import one_line
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match
@@ -257,7 +258,7 @@ class _ToolRun:
         placed = [(place, case) for place, arguments in enumerate(tried) if (case := self._new_case(arguments))]
         self._stale = 0 if placed else self._stale + 1
         placed = placed[: self._wanted.calls - self.calls]
-        written, first = self._written(), self.calls + 1
+        written, first = self._session.noise_count, self.calls + 1
         outcomes = self._callers.outcomes([case for _, case in placed])
         self.calls += len(placed)
         self._invalid += sum(not case.is_valid for _, case in placed)
@@ -266,7 +267,7 @@ class _ToolRun:
             for number, ((place, case), problem) in enumerate(zip(placed, outcomes, strict=True), first)
             if problem is not None
         ]
-        if self._written() > written and self._may_repeat:
+        if self._session.noise_count > written and self._may_repeat:
             noise = self._noise()
             seen += [_Seen(place, _Finding(noise, case, first, is_repeated=False)) for place, case in placed]
         self._count([problem for problem in outcomes if problem is not None])
@@ -308,12 +309,12 @@ class _ToolRun:
         """
         assert case is not None  # noqa: S101 (only growth has none, and is found at the end)
         self._check_time()
-        written = self._written()
+        written = self._session.noise_count
         hang_seconds = min(self._call_seconds, SMALLER_HANG_SECONDS)
         problem = self._problem(case, hang_seconds if is_smaller and kind == HANGS else self._call_seconds)
         self._renew([problem])
         if kind == NOISE:
-            return self._noise() if self._written() > written else None
+            return self._noise() if self._session.noise_count > written else None
         return problem if problem is not None and problem.kind == kind else None
 
     def keep_smaller(self, kind: str, case: Case) -> None:
@@ -324,9 +325,9 @@ class _ToolRun:
     # Calls.
 
     def _outcome(self, case: Case) -> Problem | None:
-        written = self._written()
+        written = self._session.noise_count
         problem = self._problem(case, self._call_seconds)
-        if problem is None and not self._may_repeat and self._written() > written:
+        if problem is None and not self._may_repeat and self._session.noise_count > written:
             return self._noise()
         return problem
 
@@ -349,19 +350,13 @@ class _ToolRun:
             # The memory of another process is not to be compared.
             self._is_restarted, self._measured = True, []
         if HANGS in fatal:
-            self._session.client.close(IMPATIENT_GRACE_SECONDS)
-            self._session.open()
+            self._session.restart()
 
     def _count(self, problems: Sequence[Problem]) -> None:
         self._lost += sum(problem.kind in FATAL for problem in problems)
         self._hangs += sum(problem.kind == HANGS for problem in problems)
         if self._hangs >= MAX_HANGS or self._lost >= MAX_LOST:
             self._stopped = "it ends or blocks the server too often"
-
-    def _written(self) -> int:
-        """The number of the messages that the server has written, and that are not MCP."""
-        host = self._session.client.host
-        return len(host.strays) + len(host.breaches)
 
     def _noise(self) -> Problem:
         return Problem(NOISE, f"wrote {self._session.noise()}")
@@ -370,11 +365,9 @@ class _ToolRun:
 
     def _measure(self) -> None:
         part = self.calls * PARTS // self._wanted.calls
-        pid = getattr(self._session.client.transport, "pid", None)
-        if part > len(self._measured) and not self._is_restarted and self._wanted.calls >= LEAST_CALLS and pid:
-            occupied = occupied_bytes(pid)
-            if occupied is not None:
-                self._measured += [occupied] * (part - len(self._measured))
+        if part > len(self._measured) and not self._is_restarted and self._wanted.calls >= MEASURED_CALLS:
+            occupied = self._session.occupied_bytes()
+            self._measured += [occupied] * (part - len(self._measured)) if occupied is not None else []
 
     def _judge_growth(self) -> None:
         if grown := growth(self._measured):

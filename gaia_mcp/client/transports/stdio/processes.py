@@ -33,7 +33,7 @@ from typing import IO, TYPE_CHECKING
 from gaia_mcp.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable
+    from collections.abc import Collection, Hashable, Iterator
 
 # Servers need a while to exit; the SDKs wait as long.
 TERMINATE_GRACE_SECONDS = 2.0
@@ -139,6 +139,10 @@ def _is_unreaped(pid: int) -> bool:
     return False
 
 
+# Among the fields of /proc/PID/stat after the name: the pages in memory.
+_PAGES = 21
+
+
 def ids_begin_after(pid: int, age_seconds: float, processes: Path = PROCESSES) -> int:
     """A lower bound for the ids of the processes that `pid`, started `age_seconds` ago, can have started: its own id,
     unless ids may have wrapped around since. Zero if unknown.
@@ -191,14 +195,23 @@ def _lives(group: int, processes: Path = PROCESSES) -> bool:
 
 
 def _states(group: int, processes: Path) -> list[str]:
-    states = []
+    return [fields[0].decode() for fields in _stats(group, processes)]
+
+
+def occupied_bytes(group: int, processes: Path = PROCESSES) -> int | None:
+    """The memory that the processes of a group occupy; None where the system does not say."""
+    pages = sum(int(fields[_PAGES]) for fields in _stats(group, processes) if len(fields) > _PAGES)
+    return pages * os.sysconf("SC_PAGE_SIZE") if pages else None
+
+
+def _stats(group: int, processes: Path) -> Iterator[list[bytes]]:
+    """What the system says of each process of a group: its state, its parent, its group, and so on."""
     for stat in processes.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # It has just ended.
-            # After the program's name, which is in parentheses and may contain any character: state, parent, group.
-            state, _, its_group = stat.read_bytes().rpartition(b")")[2].split()[:3]
-            if int(its_group) == group:
-                states.append(state.decode())
-    return states
+            # After the program's name, which is in parentheses and may contain any character.
+            fields = stat.read_bytes().rpartition(b")")[2].split()
+            if int(fields[2]) == group:
+                yield fields
 
 
 _LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)

@@ -19,6 +19,7 @@ from gaia_mcp.client.transports.stdio.processes import (
     end_others,
     ids_begin_after,
     marked,
+    occupied_bytes,
     pipe_holders,
     signal_group,
 )
@@ -317,3 +318,22 @@ def test_a_process_name_is_escaped_and_an_unreadable_one_skipped(tmp_path: Path)
     assert "\x1b" not in name
     assert name.startswith("a")
     assert pipe_holders([4712], tmp_path) == {}
+
+
+def test_the_memory_of_a_group_is_that_of_its_processes(tmp_path: Path) -> None:
+    """Linux, proc(5): the pages in memory are the 24th field. A name may have parentheses and blanks; one has ended."""
+
+    def write(pid: int, name: str, group: int, pages: int) -> None:
+        (tmp_path / str(pid)).mkdir()
+        fields = ["S", "1", str(group), *["0"] * 18, str(pages), "0"]
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
+
+    write(10, "npm", 10, 100)
+    write(11, "a b) (c", 10, 50)
+    write(12, "other", 12, 7)
+    (tmp_path / "13").mkdir()
+
+    assert occupied_bytes(10, tmp_path) == 150 * os.sysconf("SC_PAGE_SIZE")
+    assert occupied_bytes(99, tmp_path) is None
+    ours = occupied_bytes(os.getpgrp())
+    assert ours is None or ours > 1 << 20
