@@ -46,8 +46,9 @@ class DrawError(ValueError):
 
 
 def draw(strategy: SearchStrategy[Any], seed: str, use: Callable[[Any], None], examples: int = EXAMPLES) -> None:
-    """Call `use` with some examples, always the same ones for this `seed`, until it raises `Enough`. If it raises
-    `FailedExample`, it is called with ever smaller ones, until none fails any more. Any other exception is raised.
+    """Call `use` with some examples, always the same ones for this `seed`, until it or the strategy raises `Enough`. If
+    it raises `FailedExample`, it is called with ever smaller ones, until none fails any more. Any other exception is
+    raised.
 
     Raises `DrawError` if the strategy fails.
     """
@@ -87,7 +88,7 @@ def draw(strategy: SearchStrategy[Any], seed: str, use: Callable[[Any], None], e
         except (FailedExample, errors.HypothesisException):
             pass  # The smallest one; or there were too few, or one that fails no more.
         except Enough:
-            if not isinstance(raised[0], Enough):
+            if raised and not isinstance(raised[0], Enough):
                 raise raised[0] from None
         except Exception as problem:  # from whatever a strategy calls
             raise DrawError(f"arguments cannot be drawn: {problem}") from problem

@@ -60,6 +60,8 @@ CALL_SECONDS = 10.0
 MAX_LOST, MAX_HANGS = 20, 3
 # For making the arguments of one problem smaller: time, calls, and the time of a call that hangs.
 SMALLER_SECONDS, SMALLER_CALLS, SMALLER_HANG_SECONDS = 15.0, 300, 1.0
+# For drawing one example. Many attempts may fail, since the engine has a limit for its size.
+EXAMPLE_SECONDS = 2.0
 # For drawing the arguments of one tool, apart from the calls; and for each call beyond the first thousands.
 DRAW_SECONDS, DRAW_SECONDS_PER_CALL = 20.0, 0.01
 # A longer line is not repeated by hand; the kernel takes 128 KB for a word.
@@ -216,18 +218,17 @@ class _ToolRun:
     def _draw_all(self) -> None:
         from gaia_mcp.cli.checks.fuzzing import engine, strategies
 
-        at_once, number = TOGETHER, 0
-        joinable = strategies.joinable(self._tool.input_schema)
+        schema, number = self._tool.input_schema, 0
+        joinable, at_once = strategies.joinable(schema), strategies.drawn_at_once(schema, TOGETHER)
         while not self.is_done:
             salt = f"{self._wanted.seed}:{self._tool.name}:{number}"
             batch = _Batch(self, engine, salt, joinable)
-            engine.draw(strategies.together(self._tool.input_schema, at_once), salt, batch.use)
+            engine.draw(strategies.together(schema, at_once, batch.drawn), salt, batch.use)
             batch.end()
             number += 1
             if not batch.examples:
                 if at_once == 1:
                     raise strategies.UnmakeableError("no arguments could be made for it")
-                # The engine has a limit for the size of an example.
                 at_once = max(1, at_once // 4)
 
     # For a batch.
@@ -448,8 +449,14 @@ class _Batch:
         if self._run.is_done:
             raise self._engine.Enough
 
+    def drawn(self) -> None:
+        """Some arguments of an example have been drawn. Raises `Enough` if it takes too long."""
+        if time.monotonic() - self._drawing_since > EXAMPLE_SECONDS:
+            raise self._engine.Enough
+
     def end(self) -> None:
         """Record the smallest arguments that cause the problem."""
+        self._run.spent(time.monotonic() - self._drawing_since)
         if self._finding is not None and self._smallest is not None:
             self._run.keep_smaller(self._finding.finding.problem.kind, self._smallest)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeGuard
 
@@ -24,7 +24,11 @@ from gaia_mcp.toolspec.schema import choices_of, properties_of, resolved, types_
 Strategy: TypeAlias = "st.SearchStrategy[Any]"
 
 # A schema that refers to itself is followed to this depth; the members that it then still requires cannot be made.
-MAX_DEPTH = 6
+MAX_DEPTH = 5
+# Parts of schemas for which strategies are made, at any depth: unions within each other multiply.
+MAX_PARTS = 1_000
+# Parts of an example, which has several arguments.
+PARTS_AT_ONCE = 200
 # A list has at most this many more items than it must have, and an object of any names at most this many members.
 MORE_ITEMS, MAX_MEMBERS = 5, 3
 # Above this, a list or a text repeats one item; above the next, it is not made: the request would be too large.
@@ -32,6 +36,9 @@ MANY_ITEMS, MOST_ITEMS = 50, 10_000
 MANY_CHARS, MOST_CHARS = 1_000, 100_000
 # The validator takes too long for deeper values, so they would not be sent.
 MOST_LEVELS = 12
+# Below the arguments themselves, so many optional members are used: a schema that refers to itself would grow at each
+# level.
+MAX_INNER_OPTIONAL = 4
 # Of a union, or an object, as many branches or members are used.
 MAX_BRANCHES, MAX_PROPERTIES = 50, 100
 # An expression with more states takes long to generate from; one that backtracks may take forever to check.
@@ -117,16 +124,28 @@ def invalid(schema: Any) -> Strategy | None:
     return st.one_of(broken) if broken else None
 
 
-def together(schema: Any, times: int) -> Strategy:
-    """So many arguments at once for a tool with this input schema, of which every third breaks a rule. Raises
-    `UnmakeableError`.
+def together(schema: Any, times: int, on_drawn: Callable[[], None] = lambda: None) -> Strategy:
+    """So many arguments at once for a tool with this input schema, of which every third breaks a rule. `on_drawn` is
+    called with each. Raises `UnmakeableError`.
     """
-    one, broken = valid(schema), invalid(schema)
+
+    def drawn(arguments: Any) -> Any:
+        on_drawn()
+        return arguments
+
+    one, broken = valid(schema).map(drawn), invalid(schema)
     if broken is None:
         return st.tuples(*[one] * times)
     if times == 1:
         return st.tuples(one | broken)
     return st.tuples(*[one] * (times - times // 3), *[broken] * (times // 3))
+
+
+def drawn_at_once(schema: Any, most: int) -> int:
+    """How many arguments of this schema make an example that the engine can draw: the fewer, the larger they are."""
+    maker = _Maker(schema)
+    maker.valid(schema, 0)
+    return max(1, min(most, PARTS_AT_ONCE // maker.parts))
 
 
 def joinable(schema: Any) -> frozenset[str]:
@@ -153,8 +172,10 @@ def _any_text() -> Strategy:
 class _Maker:
     def __init__(self, root: Any) -> None:
         self._root = root
-        # By the identity of a part of the schema, and the depth: a schema may name a part many times.
-        self._made: dict[tuple[int, int], tuple[Any, Strategy | None]] = {}
+        # By the identity of a part of the schema, the depth, and whether it is to be broken: a schema may name a part
+        # many times. The part is kept, or its identity might be given to another one.
+        self._made: dict[tuple[int, int, bool], tuple[Any, Strategy | None]] = {}
+        self.parts = 0
 
     def valid(self, schema: Any, depth: int) -> Strategy | None:
         """Values that match; None if there are none at this depth."""
@@ -162,10 +183,14 @@ class _Maker:
             return any_json()
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return None
-        key = (id(schema), depth)
+        return self._once(schema, depth, is_broken=False)
+
+    def _once(self, schema: dict[str, Any], depth: int, *, is_broken: bool) -> Strategy | None:
+        key = (id(schema), depth, is_broken)
         if key not in self._made:
-            # Kept with the schema, whose identity is else given to another one.
-            self._made[key] = (schema, self._valid(schema, depth))
+            self.parts += 1
+            make = self._break if is_broken else self._valid
+            self._made[key] = (schema, make(schema, depth) if self.parts < MAX_PARTS else None)
         return self._made[key][1]
 
     def _valid(self, schema: dict[str, Any], depth: int) -> Strategy | None:
@@ -271,6 +296,8 @@ class _Maker:
                 return None
         needed = {name: made[name] for name in required}
         optional = {name: inner for name, inner in made.items() if name not in needed and inner is not None}
+        if depth:
+            optional = dict(list(optional.items())[:MAX_INNER_OPTIONAL])
         known: Strategy = st.fixed_dictionaries(needed, optional=optional)  # type: ignore[arg-type]
         if not isinstance(others, dict) and (members or others is False):
             # What is not mentioned is allowed, and refused by many servers all the same: that would be no finding.
@@ -308,6 +335,9 @@ class _Maker:
         """Values that are not valid for this member."""
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return None
+        return self._once(schema, depth, is_broken=True)
+
+    def _break(self, schema: dict[str, Any], depth: int) -> Strategy | None:
         parts = self._branches(schema)
         kinds = {kind for part in parts for kind in _types(part)}
         if "number" in kinds:

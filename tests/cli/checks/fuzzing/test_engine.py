@@ -70,6 +70,15 @@ def test_enough_ends_the_drawing() -> None:
     assert len(calls) == 5
 
 
+def test_a_strategy_may_end_the_drawing() -> None:
+    """Ours: an example that takes too long never gets to where it is used."""
+
+    def end(_: int) -> int:
+        raise Enough
+
+    draw(st.integers().map(end), "s", lambda _: None)
+
+
 @pytest.mark.parametrize("problem", [ValueError("bug"), KeyboardInterrupt()])
 def test_any_other_exception_is_raised_at_once(problem: BaseException) -> None:
     """Ours: the engine would call what failed again, to make it smaller."""

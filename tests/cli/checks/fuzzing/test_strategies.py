@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gaia_mcp.checking import validation_errors
 from gaia_mcp.cli.checks.fuzzing import engine, strategies
-from gaia_mcp.cli.checks.fuzzing.strategies import UnmakeableError, joinable, merged, together
+from gaia_mcp.cli.checks.fuzzing.strategies import UnmakeableError, drawn_at_once, joinable, merged, together
 from gaia_mcp.toolspec.validation import SchemaError
-from tests.protocol_support import check_rows
+from tests.protocol_support import check_rows, steady
 from tests.schema_support import ANY_SCHEMA
 
 
@@ -158,6 +158,24 @@ def test_arguments_together_are_valid_ones_and_some_invalid_ones() -> None:
     assert all(len(example) == 1 for example in drawn(together(schema, 1), 5))
 
 
+def test_fewer_large_arguments_are_drawn_at_once() -> None:
+    """Ours: the engine has a limit for the size of an example."""
+    large = obj(**{f"p{number}": {"type": "integer"} for number in range(60)})
+
+    assert drawn_at_once(obj(a={"type": "string"}), 20) == 20
+    assert drawn_at_once(large, 20) == 3
+    assert drawn_at_once({"type": "no"}, 20) == 20
+
+
+def test_each_of_the_arguments_is_announced() -> None:
+    """Ours: drawing may take long, and can be ended in between."""
+    seen: list[None] = []
+
+    drawn(together(obj(["a"], a={"type": "integer"}), 6, lambda: seen.append(None)), 1)
+
+    assert len(seen) >= 4
+
+
 def test_only_arguments_without_a_form_of_their_own_are_joined() -> None:
     """Ours: two choices make no third one."""
     dated = {"type": "string", "format": "date"}
@@ -179,6 +197,21 @@ def test_two_schemas_are_merged_to_the_stricter_one() -> None:
     }  # fmt: skip
 
 
+def test_a_schema_that_refers_to_itself_in_many_places_is_bounded() -> None:
+    """Ours: a million ways to nest it are neither made nor tried."""
+
+    def members() -> dict[str, Any]:
+        return {f"p{number}": {"$ref": "#"} for number in range(12)}
+
+    simple = obj(**members())
+    shared = {"anyOf": [obj(**members()), obj(**members())]}
+    merging = {**shared, "type": "object", "properties": members()}
+
+    for schema in (simple, shared, merging):
+        assert drawn(together(schema, drawn_at_once(schema, 20)), 5)
+
+
+@steady
 @given(ANY_SCHEMA, st.integers(0, 3))
 def test_whatever_a_server_sends_as_a_schema_is_no_bug(schema: Any, seed: int) -> None:
     """Ours: it is refused, or values are drawn, in bounded time."""
