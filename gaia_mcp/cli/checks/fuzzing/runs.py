@@ -51,7 +51,7 @@ AT_ONCE = 4
 # Arguments are drawn together, since each example of the engine costs time of its own.
 TOGETHER = 20
 # As many more arguments are mixed from those, once there have been so many calls.
-MIXED, MIXED_AFTER = 140, 100
+MIXED, MIXED_AFTER = 200, 100
 # After so many examples without new arguments, there are hardly any, and the same ones are sent again.
 MAX_STALE = 5
 # A call that takes longer hangs, unless the entry has a timeout: people wait, and thousands of calls are to be made.

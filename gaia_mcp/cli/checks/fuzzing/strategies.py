@@ -151,11 +151,12 @@ def drawn_at_once(schema: Any, most: int) -> int:
 def joinable(schema: Any) -> frozenset[str]:
     """The arguments of which two values may be joined to a third one: those that are free in what they are."""
     maker = _Maker(schema)
-    parts = [maker.flat(part) for part in properties_of(schema).values()]
-    bound = ("enum", "const", "format", "pattern", "anyOf", "oneOf")
-    return frozenset(
-        name for name, part in zip(properties_of(schema), parts, strict=True) if not any(word in part for word in bound)
-    )
+    members = properties_of(schema)
+    return frozenset(name for name in members if all(map(_is_free, maker.branches(members[name]))))
+
+
+def _is_free(part: dict[str, Any]) -> bool:
+    return not any(word in part for word in ("enum", "const", "format", "pattern", "anyOf", "oneOf"))
 
 
 def _nested(depth: int) -> Any:
@@ -194,11 +195,11 @@ class _Maker:
         return self._made[key][1]
 
     def _valid(self, schema: dict[str, Any], depth: int) -> Strategy | None:
-        made = [self._of_branch(branch, depth) for branch in self._branches(schema)]
+        made = [self._of_branch(branch, depth) for branch in self.branches(schema)]
         found = [each for each in made if each is not None]
         return st.one_of(found) if found else None
 
-    def _branches(self, schema: Any) -> list[dict[str, Any]]:
+    def branches(self, schema: Any) -> list[dict[str, Any]]:
         """The schema without unions and references: one for each choice of branches."""
         whole = self.flat(schema)
         found = [{key: held for key, held in whole.items() if key not in ("anyOf", "oneOf")}]
@@ -315,7 +316,7 @@ class _Maker:
     def broken_objects(self, schema: Any, depth: int) -> list[Strategy]:
         """Objects that are like the valid ones but for one member, in each of the ways to break a rule."""
         found: list[Strategy] = []
-        for part in self._branches(schema):
+        for part in self.branches(schema):
             whole = self._of_branch(part, depth)
             if whole is None or "object" not in _types(part) or choices_of(part):
                 continue
@@ -338,7 +339,7 @@ class _Maker:
         return self._once(schema, depth, is_broken=True)
 
     def _break(self, schema: dict[str, Any], depth: int) -> Strategy | None:
-        parts = self._branches(schema)
+        parts = self.branches(schema)
         kinds = {kind for part in parts for kind in _types(part)}
         if "number" in kinds:
             kinds.add("integer")

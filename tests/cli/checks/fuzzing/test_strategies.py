@@ -179,9 +179,18 @@ def test_each_of_the_arguments_is_announced() -> None:
 def test_only_arguments_without_a_form_of_their_own_are_joined() -> None:
     """Ours: two choices make no third one."""
     dated = {"type": "string", "format": "date"}
-    schema = obj(free={"type": "string"}, chosen={"enum": ["a"]}, dated=dated, ref={"$ref": "#/$defs/e"})
+    union = {"anyOf": [{"type": "integer"}, {"type": "number"}]}
+    closed = {"anyOf": [{"type": "integer"}, {"enum": ["a"]}]}
+    schema = obj(
+        free={"type": "string"},
+        union=union,
+        closed=closed,
+        chosen={"enum": ["a"]},
+        dated=dated,
+        ref={"$ref": "#/$defs/e"},
+    )
 
-    assert joinable({**schema, "$defs": {"e": {"enum": [1]}}}) == {"free"}
+    assert joinable({**schema, "$defs": {"e": {"enum": [1]}}}) == {"free", "union"}
 
 
 def test_two_schemas_are_merged_to_the_stricter_one() -> None:
