@@ -55,8 +55,6 @@ PARTS, MEASURED_CALLS = 4, 100
 LEAST_BYTES, LEAST_SHARE = 64 << 20, 0.25
 # Each part has to have at least this share of the growth, where an even one would be a third.
 LEAST_PART = 0.2
-# Each takes another thread whose call has ended the server.
-MAX_RECONNECTS = 5
 
 
 class Case(NamedTuple):
@@ -119,11 +117,18 @@ class Judge:
 
         Raises `NotConnectedError` once the session is closed, and other errors of starting the server again.
         """
-        name = self.tool.name
+        name, server = self.tool.name, self.session.entry.name
         try:
-            result = self._result(case, Deadline(seconds))
+            result = self.session.call(name, case.arguments, deadline=Deadline(seconds))
         except PeerError as error:
             return self._of_error(case, error)
+        except NotConnectedError:
+            # Another thread has replaced the connection, which was lost. After the end of the session this raises it.
+            self.session.open(Deadline(seconds))
+            lost = ConnectionLostError(
+                f"server {server!r} closed the connection during tools/call {name!r}", server=server
+            )
+            return Problem(EXITS, lost.message, lost)
         except ConnectionLostError as error:
             return Problem(EXITS, error.message, error)
         except DeadlineError as error:
@@ -136,19 +141,9 @@ class Judge:
             return Problem(GARBLED if is_garbled else ERROR, error.message, error)
         if result.get("isError"):
             return None
-        server = self.session.entry.name
         if wrong := structure_problem(server, name, self._output, result, None):
             return Problem(STRUCTURE, wrong, RemoteProtocolError(server, f"broke its output schema: {wrong}"))
         return None if case.is_valid else Problem(ACCEPTS_INVALID, f"accepted invalid arguments: {case.refusal}")
-
-    def _result(self, case: Case, deadline: Deadline) -> dict[str, Any]:
-        for _ in range(MAX_RECONNECTS):
-            try:
-                return self.session.call(self.tool.name, case.arguments, deadline=deadline)
-            except NotConnectedError:
-                # Another thread has replaced a connection that was lost; after the end of the session this raises it.
-                self.session.open(deadline)
-        return self.session.call(self.tool.name, case.arguments, deadline=deadline)
 
     def _of_error(self, case: Case, error: PeerError) -> Problem | None:
         if error.code == INTERNAL_ERROR:

@@ -31,7 +31,7 @@ from gaia_mcp.cli.checks.fuzzing.judging import (
 from gaia_mcp.cli.checks.report import FAIL, OK, SKIP, WARN, Check, Report
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.core.errors import MCPError, NotConnectedError, RemoteProtocolError
+from gaia_mcp.core.errors import MCPError, NotConnectedError, OutcomeUnknownError, RemoteProtocolError
 from gaia_mcp.text import one_line
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match
 from gaia_mcp.toolspec.validation import SchemaError
@@ -295,6 +295,8 @@ class _ToolRun:
             if kind in self._found:
                 continue
             suspects = [each for each in seen if each.finding.problem.kind == kind]
+            # Those that know how the server has ended are first.
+            suspects.sort(key=lambda each: not isinstance(each.finding.problem.error, OutcomeUnknownError))
             self._found[kind] = suspects[0].finding._replace(is_repeated=not self._may_repeat)
             # Of several calls at once, only one may be to blame.
             for place, finding in suspects if self._may_repeat else ():

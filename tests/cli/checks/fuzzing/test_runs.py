@@ -17,6 +17,8 @@ from tests.cli.conftest import entry_of
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.cli.conftest import Gaia, Ran
 
 
@@ -86,14 +88,24 @@ def test_the_demo_has_no_findings(demo: Gaia) -> None:
 @pytest.mark.parametrize(
     ("tool", "code", "smallest", "said"),
     [
-        ("exits", 4, {"text": ""}, "exited with status 3 while answering tools/call 'exits'"),
-        ("fails", 6, {"text": "\U00010000"}, "error -32603: 'utf-16' codec"),
-        ("breaks", 6, {"n": -1}, "does not match its output schema: total: -1 is less than the minimum of 0"),
-        ("writes", 6, {"n": 0}, "to stdout that are not MCP, the first: 'found nothing'"),
+        ("exits", 4, lambda given: given == {"text": ""}, "exited with status 3 while answering tools/call 'exits'"),
+        (
+            "fails",
+            6,
+            lambda given: len(given["text"]) == 1 and given["text"] > "\uffff",
+            "error -32603: 'utf-16' codec",
+        ),
+        (
+            "breaks",
+            6,
+            lambda given: given == {"n": -1},
+            "does not match its output schema: total: -1 is less than the minimum of 0",
+        ),
+        ("writes", 6, lambda given: given == {"n": 0}, "to stdout that are not MCP, the first: 'found nothing'"),
     ],
 )
 def test_a_failure_is_made_smaller_and_can_be_typed(
-    gaia: Gaia, tool: str, code: int, smallest: dict[str, Any], said: str
+    gaia: Gaia, tool: str, code: int, smallest: Callable[[dict[str, Any]], bool], said: str
 ) -> None:
     """Issue: the request reproduces what was seen, and the exit code is that of its kind."""
     ran = fuzz(gaia, tool)
@@ -102,7 +114,7 @@ def test_a_failure_is_made_smaller_and_can_be_typed(
     again = gaia(*typed(check["request"]))
     assert (ran.code, check["outcome"]) == (code, "fail")
     assert said in check["detail"]
-    assert arguments_of(check["request"]) == smallest
+    assert smallest(arguments_of(check["request"]))
     assert check["differences"][0].startswith("seen in call ")
     assert check["differences"][0].endswith(" with seed 7")
     assert "60 calls, " in check["differences"][1]
@@ -138,18 +150,24 @@ def test_growth_of_memory_is_a_failure(gaia: Gaia) -> None:
 @pytest.mark.parametrize(
     ("tool", "said", "smallest"),
     [
-        ("accepts", "accepted invalid arguments: 'size' is missing", {}),
-        ("refuses", "refused arguments that match its schema: five characters at most", {"text": "000000"}),
+        ("accepts", "accepted invalid arguments: 'size' is missing", lambda given: given == {}),
+        (
+            "refuses",
+            "refused arguments that match its schema: five characters at most",
+            lambda given: len(given["text"]) == 6,
+        ),
     ],
 )
-def test_another_idea_of_the_schema_is_a_warning(gaia: Gaia, tool: str, said: str, smallest: dict[str, Any]) -> None:
+def test_another_idea_of_the_schema_is_a_warning(
+    gaia: Gaia, tool: str, said: str, smallest: Callable[[dict[str, Any]], bool]
+) -> None:
     """Ours: servers check more than their schema says, or less. `--unchecked` sends what the schema refuses."""
     ran = fuzz(gaia, tool, calls=100)
 
     check = checks(ran)[f"fuzz {tool}"]
     again = gaia(*typed(check["request"]))
     assert (ran.code, check["outcome"], check["detail"]) == (0, "warn", said)
-    assert arguments_of(check["request"]) == smallest
+    assert smallest(arguments_of(check["request"]))
     assert again.code == (0 if tool == "accepts" else 6)
 
 
@@ -169,6 +187,7 @@ def test_a_failure_that_one_call_does_not_show_is_repeated_with_the_seed(gaia: G
     ran = fuzz(gaia, "exits_at_last")
 
     check = checks(ran)["fuzz exits_at_last"]
+    assert check["outcome"] == "fail", check
     again = gaia(*typed(check["request"]), "--json")
     assert check["request"] == "gaia mcp test-client t --fuzz 60 --seed 7 --tool exits_at_last"
     assert check["differences"][0].endswith("; the same call alone does not show it")
