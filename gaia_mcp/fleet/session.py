@@ -151,6 +151,11 @@ class Session(ServerInUse):
         else:
             self.client.check_alive(self._time(), reconnects=reconnects)
 
+    def restart(self) -> None:
+        """Stop the server, and connect to it again. Raises as `open` does."""
+        self.client.close(IMPATIENT_GRACE_SECONDS)
+        self.open()
+
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
         """Stop the server for good, as `ServerInUse.close`."""
         stopped = super().close(grace_seconds)
@@ -193,11 +198,18 @@ class Session(ServerInUse):
 
         return read_tools([definition], trusts_hints=tool.trusts_hints)[0][0]
 
-    def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        on_progress: OnProgress | None = None,
+        deadline: Deadline | None = None,
+    ) -> dict[str, Any]:
         """The tool's result as the server sent it, even if it reports a failure (`isError`). A call that may have been
-        sent is never sent again. The structured content is not validated.
+        sent is never sent again. The structured content is not validated. It may have a `deadline` of its own.
         """
-        return self.client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
+        return self.client.call_unchecked(tool, arguments, deadline or self._time(), on_progress=on_progress)
 
     def calls(self, tool: str, arguments: dict[str, Any], at_once: int) -> Pipeline | None:
         """The same call many times on the open connection, `at_once` of them by one thread, each with a deadline as
@@ -283,6 +295,11 @@ class Session(ServerInUse):
     def noise(self) -> str:
         """A description of the server's output that is not MCP; empty if there is none."""
         return self.client.host.noise(self.output)
+
+    @property
+    def noise_count(self) -> int:
+        """How many parts of that output have been kept so far."""
+        return len(self.client.host.strays) + len(self.client.host.breaches)
 
     @property
     def output(self) -> str:

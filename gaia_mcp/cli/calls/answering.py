@@ -43,6 +43,8 @@ class Answering:
         self._sampler = sampler
         # By server: answers used instead of the common ones.
         self._answers_of: dict[str, Answers] = {}
+        # The servers whose elicitations are declined without a remark for each.
+        self._silent: set[str] = set()
         # Held to answer: a server may send several questions at once, and the person is asked one after another.
         self._answering = threading.Lock()
 
@@ -72,10 +74,12 @@ class Answering:
         def elicit(params: dict[str, Any]) -> dict[str, Any]:
             with self._answering:
                 # Imported late: most tools never elicit.
-                from gaia_mcp.cli.calls.elicitation import answered
+                from gaia_mcp.cli.calls.elicitation import DECLINED, answered
 
                 answers = self._answers_of.get(server, self._answers)
                 declines = self._declines or not (attended or answers.are_given)
+                if declines and server in self._silent:
+                    return dict(DECLINED)
                 return answered(server, params, waiting, answers, declines=declines, attended=attended)
 
         return Answerers(elicit, self._roots, sample)
@@ -86,6 +90,10 @@ class Answering:
             self._answers_of[server] = answers
         else:
             self._answers_of.pop(server, None)
+
+    def decline_silently(self, server: str) -> None:
+        """Print no remark for each elicitation that is declined from now on: there may be thousands."""
+        self._silent.add(server)
 
     def __enter__(self) -> Self:
         return self

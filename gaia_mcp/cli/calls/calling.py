@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
 PLACE_SECONDS = 0.2
 # A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
-# those that imply it.
+# those that imply it; `--unchecked`.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
     "timeout", "fresh", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
@@ -54,6 +54,7 @@ def make_call(
     interactive: bool = False,
     locking: Locking | None = None,
     read_only: bool = False,
+    unchecked: bool = False,
 ) -> ExitStatus:
     """Call the tool that `words` name, print its result, and return the exit code.
 
@@ -72,7 +73,14 @@ def make_call(
 
     # Everything above needs only files, so that a mistake there is reported before a server starts.
     return called_with(
-        invocation, answering, plan, deadline, locked_tools, interactive=interactive, read_only=read_only
+        invocation,
+        answering,
+        plan,
+        deadline,
+        locked_tools,
+        interactive=interactive,
+        read_only=read_only,
+        unchecked=unchecked,
     )
 
 
@@ -85,6 +93,7 @@ def called_with(
     *,
     interactive: bool = False,
     read_only: bool = False,
+    unchecked: bool = False,
     view_of: Callable[[Screen, str], View] | None = None,
 ) -> ExitStatus:
     """Make the call that is planned, print its result, and return the exit code; `view_of` makes what a person sees
@@ -119,7 +128,7 @@ def called_with(
             from gaia_mcp.cli.calls.elicitation import ask_arguments
 
             plan = ask_arguments(plan, tool, view)
-        arguments = typed_arguments(screen, session, tool, plan, deadline)
+        arguments = typed_arguments(screen, session, tool, plan, deadline, unchecked=unchecked)
         if screen.debug:
             with suppress(PeerError):  # The call does not depend on it.
                 session.set_log_level("debug")

@@ -72,13 +72,23 @@ def check_allowed(session: Session, tool: MCPTool, locked_tools: LockedTools | N
 
 
 def typed_arguments(
-    screen: Screen, session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None
+    screen: Screen,
+    session: Session,
+    tool: MCPTool,
+    plan: Plan,
+    deadline: Deadline | None,
+    *,
+    unchecked: bool = False,
 ) -> dict[str, Any]:
-    """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
+    """The arguments in the types of the tool's schema, validated against it unless `unchecked`. Raises
+    `ArgumentsError`, `UsageError`.
+    """
     schema, server = tool.input_schema, session.entry.name
     try:
         given = read_words(screen.line, server, tool.name, plan.words, schema)
         arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})}, deadline)
+        if unchecked:
+            return arguments
         return valid_arguments(
             screen.line, session, tool, arguments, screen.remark, deadline, shows_given=plan.is_base_read
         )

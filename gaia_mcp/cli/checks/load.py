@@ -120,7 +120,9 @@ def read_budget(typed: str) -> Budget:
 
 
 def check_local(line: CommandLine, entries: Sequence[ServerEntry]) -> None:
-    """Raises `UsageError` for a server behind a URL that is not one of this machine."""
+    """Raises `UsageError` for a server behind a URL that is not one of this machine: thousands of calls, also those of
+    fuzzing, are a load for others.
+    """
     from gaia_mcp.server.http.security import is_loopback
 
     for entry in entries:

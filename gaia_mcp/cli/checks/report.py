@@ -196,8 +196,8 @@ def print_check(screen: Screen, item: Check) -> None:
         below = item.detail.split("; ")
     if item.outcome in (WARN, FAIL) and item.requirement is not None:
         below += [*([item.message] if item.message else []), item.requirement.stated, item.requirement.url]
-    if item.outcome == FAIL and item.request:
-        below = [item.request, *item.differences]
+    if item.request and item.outcome in (FAIL, WARN) and not (item.outcome == WARN and item.load is not None):
+        below = [*(below if item.outcome == WARN else []), item.request, *item.differences]
     if item.load is not None and on_terminal(sys.stdout) and not screen.quiet:
         if not below and item.detail not in line:
             below = item.load.parts()

@@ -45,6 +45,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.cases import CaseFile
+    from gaia_mcp.cli.checks.fuzzing import FuzzWanted
     from gaia_mcp.cli.checks.load import LoadWanted
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.output import Screen
@@ -83,8 +84,8 @@ class CallWanted(NamedTuple):
 
 class Wanted(NamedTuple):
     """The requested checks: calls, the locked tools, the cases of a file, each of which may fail `retries` times before
-    it has failed, and with `strict` all requirements of the specification. `known` holds the tools of all servers, by
-    name. `load` is of the tool of the only call.
+    it has failed, with `strict` all requirements of the specification, and the fuzzing of tools. `known` holds the
+    tools of all servers, by name. `load` is of the tool of the only call.
     """
 
     calls: Sequence[CallWanted]
@@ -94,14 +95,16 @@ class Wanted(NamedTuple):
     retries: int = 0
     strict: bool = False
     load: LoadWanted | None = None
+    fuzz: FuzzWanted | None = None
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
         contract = ["contract"] if self.locked_tools is not None else []
         cases = [case.name for case in self.cases.cases] if self.cases is not None else []
         requirements = [REQUIREMENTS] if self.strict else []
+        fuzz = ["fuzz"] if self.fuzz is not None else []
         load = [LOAD] if self.load is not None else []
-        return [*ALWAYS_CHECKED, *contract, *requirements, *self.named_calls(), *cases, *load]
+        return [*ALWAYS_CHECKED, *contract, *requirements, *self.named_calls(), *cases, *fuzz, *load]
 
     def named_calls(self) -> dict[str, CallWanted]:
         """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
@@ -171,6 +174,11 @@ class _Checker:
             answer_with = partial(self._answering.answer_with, self.session.entry.name)
             runner = CaseRunner(self._screen.line, self.session, wanted.cases, answer_with, os.environ, wanted.retries)
             runner.run(self.report, self.deadline)
+        if wanted.fuzz is not None and is_as_locked and not self._is_in_trouble():
+            from gaia_mcp.cli.checks.fuzzing.runs import fuzz
+
+            self._answering.decline_silently(self.session.entry.name)
+            fuzz(self._screen.line, self.session, tools, wanted.fuzz, self.report, self.deadline)
         if wanted.load is not None and self._called is not None and not self.report.failures:
             from gaia_mcp.cli.checks.load_runs import load_check
 

@@ -60,8 +60,9 @@ LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this
 ReadOnlyOption = Annotated[
     bool, typer.Option("--read-only", help="Refuse unless the tool is marked read-only and trusted.")
 ]
-
-
+UncheckedOption = Annotated[
+    bool, typer.Option("--unchecked", help="Send the arguments also if they do not match the schema.")
+]
 BatchOption = Annotated[
     str | None,
     typer.Option(
@@ -116,6 +117,7 @@ def call(
     lock_file: LockFileOption = None,
     compatible: CompatibleOption = False,
     read_only: ReadOnlyOption = False,
+    unchecked: UncheckedOption = False,
     batch: BatchOption = None,
     jobs: JobsOption = None,
     keep_going: KeepGoingOption = False,
@@ -148,6 +150,7 @@ def call(
         given: dict[str, object] = {
             "--args": args,
             "--interactive": interactive,
+            "--unchecked": unchecked,
             "-o": invocation.output or invocation.output_dir,
         }
         given |= {"--raw": invocation.screen.raw, "--max-chars": invocation.screen.max_chars}
@@ -174,4 +177,5 @@ def call(
         interactive=interactive,
         locking=locking,
         read_only=read_only,
+        unchecked=unchecked,
     )

@@ -102,6 +102,30 @@ ProtocolOption = Annotated[
         show_default=False, autocompletion=revisions_or_all,
     ),
 ]  # fmt: skip
+FuzzOption = Annotated[
+    int | None,
+    typer.Option(
+        "--fuzz",
+        metavar="N",
+        min=1,
+        max=1_000_000,
+        help="Call each read-only tool N times with generated arguments.",
+        show_default=False,
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="S", help="Generate the same arguments as the run with this seed.", min=0,
+                 show_default=False),
+]  # fmt: skip
+ToolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tool", metavar="PATTERN", help="Fuzz the tools with such names, also those that change something.",
+        show_default=False, autocompletion=check_tools,
+    ),
+]  # fmt: skip
+UnsafeOption = Annotated[bool, typer.Option("--unsafe", help="Fuzz all tools, also those that change something.")]
 
 LoadOption = Annotated[
     int | None,
@@ -131,7 +155,7 @@ BudgetOption = Annotated[
         show_default=False, autocompletion=budgets,
     ),
 ]  # fmt: skip
-YesOption = Annotated[bool, typer.Option("--yes", help="Make them on a server that is not on this machine, too.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Load or fuzz a server that is not on this machine, too.")]
 
 # The key in the context for the number of `--call` before each of the words.
 _CALLS_BEFORE = "gaia_mcp.calls_before"
@@ -173,6 +197,10 @@ def check(
     strict: StrictOption = False,
     protocol: ProtocolOption = None,
     jobs: JobsOption = None,
+    fuzz: FuzzOption = None,
+    seed: SeedOption = None,
+    tool: ToolOption = None,
+    unsafe: UnsafeOption = False,
     junit: JUnitOption = None,
     code_quality: CodeQualityOption = None,
     sarif: SarifOption = None,
@@ -194,7 +222,9 @@ def check(
     with what is expected of the answer; `init --spec NAME` writes one. With --protocol, tests with each revision of MCP
     that is named; of all of them, those that a server does not support are left out. With --strict, tests each
     requirement of the specification that can be seen from outside, in all revisions that the server supports, and
-    advises on what language models read. With --load or --duration, calls the tool of --call many times once
+    advises on what language models read. With --fuzz, calls each tool that is marked as read-only N times with
+    generated arguments, valid and invalid ones, and fails if the server ends or blocks, reports an internal error,
+    breaks its output schema, or grows without end. With --load or --duration, calls the tool of --call many times once
     everything has passed, and fails if a --budget is not kept.
 
     The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
@@ -210,6 +240,7 @@ def check(
         return
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.build_reports import tap, write_all
+    from gaia_mcp.cli.checks.fuzzing import fuzz_wanted
     from gaia_mcp.cli.checks.load import check_local, read_load
     from gaia_mcp.cli.checks.locked import LockedTools, Locking
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, summary_line
@@ -222,6 +253,7 @@ def check(
         raise UsageError("--tap and --json cannot be used together", hint="leave out one of the two")
     if retries and spec is None:
         raise UsageError("--retries is for the cases of --spec", hint="leave --retries out")
+    fuzzed = fuzz_wanted(fuzz, seed, tool or [], is_unsafe=unsafe)
     answering, deadline = Answering.of(invocation), invocation.deadline()
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
@@ -229,7 +261,9 @@ def check(
     calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args, deadline)
     if not names and not typed.after and not every:
         raise UsageError("no server given", hint=f"name one, or {screen.line.again('test all of them', '--all')}")
-    wanted_load = read_load(screen.line, len(calls), load, duration, concurrency, budget or (), is_sure=is_sure)
+    wanted_load = read_load(
+        screen.line, len(calls), load, duration, concurrency, budget or (), is_sure=is_sure and fuzz is None
+    )
     cases = None
     if spec is not None:
         from gaia_mcp.cli.checks.cases import read_cases
@@ -243,14 +277,15 @@ def check(
         retries,
         strict,
         wanted_load,
+        fuzzed,
     )
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after)
     protocol = protocol or (["all"] if strict else [])
     revisions = _revisions(protocol)
-    # A held server has been connected with a revision already, and its keeper would be measured too.
-    screen.line.is_fresh |= bool(revisions) or wanted_load is not None
+    # A held server has been connected with a revision already, its keeper would be measured too, and others use it.
+    screen.line.is_fresh |= bool(revisions) or wanted_load is not None or fuzzed is not None
     entries = [invocation.using(entry) for entry in entries]
-    if wanted_load is not None and not is_sure:
+    if (wanted_load is not None or fuzzed is not None) and not is_sure:
         check_local(screen.line, entries)
     remark_on_retries(screen, entries)
     remark_on_oauth(screen, entries)

@@ -194,7 +194,7 @@ WORDS = (
 )
 OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
 # Lines with these go to Typer, though they could be parsed.
-TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file", "batch", "jobs", "keep_going"}
+TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file", "batch", "jobs", "keep_going", "unchecked"}
 
 
 def parsed_by_typer(words: list[str]) -> dict[str, Any] | None:
@@ -343,3 +343,17 @@ def test_a_cache_that_cannot_be_written_is_no_failure_of_a_call(terminals: Gaia)
     (terminals.home / ".cache").write_text("")
 
     assert [printed(terminals, *TYPED) for _ in range(2)] == [("no such terminal\n", "")] * 2
+
+
+def test_unchecked_arguments_are_sent_as_they_are(demo: Gaia) -> None:
+    """Ours: whether a server refuses what its schema does not allow can be tried. Nothing is added, or left out."""
+    refused = demo("call", "demo", "greet", "style=odd")
+    sent = demo("call", "demo", "greet", "style=odd", "--unchecked")
+    valid = demo("call", "demo", "greet", "name=Ada", "--unchecked")
+    (demo.cwd / "b.jsonl").write_text('{"tool": "greet", "arguments": {"name": "Ada"}}')
+    batch = demo("call", "demo", "--batch", "b.jsonl", "--unchecked")
+
+    assert refused.code == 7
+    assert (sent.code, "name" in sent.stderr) == (6, True) or sent.code == 9
+    assert (valid.code, valid.stdout) == (0, "Hello, Ada!\n")
+    assert (batch.code, batch.errors[0]) == (2, "error: --unchecked and --batch cannot be used together")
