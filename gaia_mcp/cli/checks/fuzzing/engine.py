@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, configuration, errors
-from hypothesis.internal.conjecture import providers
 
 from gaia_mcp.core.paths import cache_folder
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 # Of each run of the engine. Each begins with the simplest values, and has a start of its own.
 EXAMPLES = 100
-
-
 # So many values of one argument are joined at most.
 MAX_JOINED = 3
 
@@ -99,6 +96,7 @@ def _use_no_constants() -> None:
     test may be about. In an editable installation these are all modules of ours: that takes seconds, and the examples
     of a seed would depend on what has been loaded. There is no setting for it.
     """
+    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
     seen = getattr(providers, "_seen_modules", None)
     if isinstance(seen, set):
         seen.update(map(id, list(sys.modules.values())))
