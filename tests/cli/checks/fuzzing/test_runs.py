@@ -86,35 +86,37 @@ def test_the_demo_has_no_findings(demo: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "code", "smallest", "said"),
+    ("tool", "code", "is_to_blame", "said"),
     [
         ("exits", 4, lambda given: given == {"text": ""}, "exited with status 3 while answering tools/call 'exits'"),
         (
             "fails",
             6,
-            lambda given: len(given["text"]) == 1 and given["text"] > "\uffff",
+            lambda given: max(given["text"]) > "\uffff",
             "error -32603: 'utf-16' codec",
         ),
         (
             "breaks",
             6,
-            lambda given: given == {"n": -1},
-            "does not match its output schema: total: -1 is less than the minimum of 0",
+            lambda given: given["n"] < 0,
+            " is less than the minimum of 0",
         ),
         ("writes", 6, lambda given: given == {"n": 0}, "to stdout that are not MCP, the first: 'found nothing'"),
     ],
 )
 def test_a_failure_is_made_smaller_and_can_be_typed(
-    gaia: Gaia, tool: str, code: int, smallest: Callable[[dict[str, Any]], bool], said: str
+    gaia: Gaia, tool: str, code: int, is_to_blame: Callable[[dict[str, Any]], bool], said: str
 ) -> None:
-    """Issue: the request reproduces what was seen, and the exit code is that of its kind."""
+    """Issue: the request reproduces what was seen, and the exit code is that of its kind. How small the arguments get
+    is a matter of time; `test_engine` is about that.
+    """
     ran = fuzz(gaia, tool)
 
     check = checks(ran)[f"fuzz {tool}"]
     again = gaia(*typed(check["request"]))
     assert (ran.code, check["outcome"]) == (code, "fail")
     assert said in check["detail"]
-    assert smallest(arguments_of(check["request"]))
+    assert is_to_blame(arguments_of(check["request"]))
     assert check["differences"][0].startswith("seen in call ")
     assert check["differences"][0].endswith(" with seed 7")
     assert "60 calls, " in check["differences"][1]
@@ -148,18 +150,18 @@ def test_growth_of_memory_is_a_failure(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "said", "smallest"),
+    ("tool", "said", "is_to_blame"),
     [
         ("accepts", "accepted invalid arguments: 'size' is missing", lambda given: given == {}),
         (
             "refuses",
             "refused arguments that match its schema: five characters at most",
-            lambda given: len(given["text"]) == 6,
+            lambda given: len(given["text"]) > 5,
         ),
     ],
 )
 def test_another_idea_of_the_schema_is_a_warning(
-    gaia: Gaia, tool: str, said: str, smallest: Callable[[dict[str, Any]], bool]
+    gaia: Gaia, tool: str, said: str, is_to_blame: Callable[[dict[str, Any]], bool]
 ) -> None:
     """Ours: servers check more than their schema says, or less. `--unchecked` sends what the schema refuses."""
     ran = fuzz(gaia, tool, calls=100)
@@ -167,7 +169,7 @@ def test_another_idea_of_the_schema_is_a_warning(
     check = checks(ran)[f"fuzz {tool}"]
     again = gaia(*typed(check["request"]))
     assert (ran.code, check["outcome"], check["detail"]) == (0, "warn", said)
-    assert smallest(arguments_of(check["request"]))
+    assert is_to_blame(arguments_of(check["request"]))
     assert again.code == (0 if tool == "accepts" else 6)
 
 
