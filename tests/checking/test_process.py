@@ -165,3 +165,4 @@ def test_the_worker_searches_by_an_expression() -> None:
     """Ours: as `re.search` does."""
     assert matches_apart("b.$", "abc", None, seconds=ENOUGH_SECONDS)
     assert not matches_apart("^b", "abc", None, seconds=ENOUGH_SECONDS)
+    assert list(process._answers({"expression": "^b", "text": "abc"})) == [{"fits": False}]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.transports.factory import transport_of
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from gaia_mcp.config.entries import ServerEntry
     from tests.fleet.conftest import Entries
 
     Change = ListChanged | ResourceUpdated | SubscriptionEnded
@@ -410,3 +412,41 @@ def test_a_server_whose_tools_are_all_excluded_is_not_said_to_list_none(entries:
 
     assert str(error).endswith("has no tool 'bax'")
     assert error.case == ""
+
+
+class Held:
+    """A server that a keeper holds, as far as a session knows it."""
+
+    revision = None
+
+    def __init__(self, entry: ServerEntry) -> None:
+        self._entry = entry
+        self.checked: list[str | None] = []
+
+    def transport(self, _entry: ServerEntry, timeout: float, debug: bool) -> Any:
+        return transport_of(self._entry, timeout, debug)
+
+    def check(self, _deadline: Deadline, uri: str | None = None) -> None:
+        self.checked.append(uri)
+
+
+def test_a_server_that_is_held_is_checked_where_it_is(entries: Entries) -> None:
+    """Ours: its keeper would answer in its place."""
+    entry = entries("offers", "2025-11-25")
+    held = Held(entry)
+
+    with connected(entry._replace(held=held), QUIET) as session:
+        session.check_alive()
+        session.subscribe("file:///a")
+
+    assert held.checked == [None, "file:///a"]
+
+
+def test_a_server_is_restarted_and_its_noise_counted(entries: Entries) -> None:
+    """Ours: for those who look for what makes it hang, and write."""
+    with connected(entries("remembers"), QUIET) as session:
+        session.call("keep", {"label": "one"})
+        assert texts(session.call("keep", {"label": "two"})) == ["one"]
+        session.restart()
+        assert texts(session.call("keep", {"label": "three"})) == [""]
+        assert session.noise_count == 0

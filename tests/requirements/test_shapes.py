@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from gaia_mcp.protocol import ALL_VERSIONS
+from gaia_mcp.requirements import shapes
 from gaia_mcp.requirements.shapes import MAX_PROBLEMS, MAX_VALUES, notification_problems, result_problems
 
 if TYPE_CHECKING:
@@ -67,6 +68,14 @@ RESULTS: dict[str, tuple[type[Any], Wire]] = {
         mcp_types.DiscoverResult, {**CACHED, "supportedVersions": [NEWEST], "capabilities": CAPABILITIES},
     ),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _afresh() -> None:
+    """The schemas are made in each test, whatever was asked for before."""
+    for made in (shapes._item_schema, shapes._blocks, shapes._result_schema, shapes._notification_schema):
+        made.cache_clear()
+    shapes._CHECKERS.clear()
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -112,6 +112,10 @@ def test_what_may_break_a_caller_is_named_with_its_reason() -> None:
     assert breaks(tool(), tool({"type": "object", "additionalProperties": False})) == [
         "inputSchema: another member is no longer allowed"
     ]
+    any_text = tool({"type": "object", "additionalProperties": {"type": "string"}})
+    assert breaks(any_text, tool({**any_text["inputSchema"], "properties": {"new": {"type": "integer"}}})) == [
+        "inputSchema: new: string is no longer allowed"
+    ]
     assert breaks(tool(readOnlyHint=True, destructiveHint=False), tool()) == [
         "readOnlyHint is no longer true", "destructiveHint is no longer false",
     ]  # fmt: skip

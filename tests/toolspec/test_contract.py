@@ -289,3 +289,15 @@ def test_control_characters_and_line_ends_of_a_difference_are_escaped() -> None:
     ]
     (added,) = differences({}, contract_of([tool]))
     assert str(added) == "'a\\nremoved b\\x1b' added"
+
+
+def test_a_change_that_breaks_says_why() -> None:
+    """Ours: the first reason on the line, all of them below."""
+    (change,) = differences(contract_of([TOOL]), {})
+    broken = change._replace(breaks=("it is gone", "another"))
+
+    assert str(broken) == "'forecast' is breaking (it is gone and 1 more)"
+    assert str(broken._replace(breaks=("it is gone",))) == "'forecast' is breaking (it is gone)"
+    assert as_lines(as_objects([broken])) == [
+        "removed forecast", "  breaking: it is gone", "  breaking: another"
+    ]  # fmt: skip

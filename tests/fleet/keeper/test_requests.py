@@ -14,7 +14,7 @@ import pytest
 
 from gaia_mcp.config.served import own_module
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.core.errors import ConnectError, DeadlineError, MCPError, ServerExitedError
+from gaia_mcp.core.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, ServerExitedError
 from gaia_mcp.fleet.keeper import (
     IS_BUSY,
     NOT_HELD,
@@ -358,3 +358,23 @@ def test_a_full_queue_is_no_reason_to_start_another(folder: Path) -> None:
         with pytest.raises(ConnectError, match="cannot be reached: Resource temporarily unavailable"):
             keeper.ensure([], log, Deadline(0.05))
     wait_until(lambda: keeper.described() is None)
+
+
+def test_a_held_server_is_checked_by_its_keeper(running: Running) -> None:
+    """Ours: what it does not answer is a matter of the server, and not of the keeper."""
+    running.hold("calc", script("good_handshake"))
+    running.hold("mute", script("refuses_ping", "hangs"))
+    calc, mute = (running.keeper.use(Address(name), enough()) for name in ("calc", "mute"))
+    assert calc is not None
+    assert mute is not None
+
+    calc.check(enough())
+    with pytest.raises(DeadlineError, match="did not answer a ping"):
+        mute.check(Deadline(0.2))
+    with pytest.raises(DeadlineError, match="did not answer resources/subscribe"):
+        mute.check(Deadline(0.2), "file:///a")
+    running.keeper.release(["calc"])
+    with pytest.raises(NotConnectedError):
+        calc.check(enough())
+    for each in (calc, mute):
+        each.close()
