@@ -57,6 +57,13 @@ _DECLARED = {
 }
 
 
+def code_of(message: Wire) -> int | None:
+    """The code of the error in a response; None for a result."""
+    error = message.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) else None
+
+
 class Answer(NamedTuple):
     """The response to a request, as it arrived, or the `lost` connection in place of one."""
 
@@ -72,9 +79,7 @@ class Answer(NamedTuple):
     @property
     def code(self) -> int | None:
         """The code of the error, None for a result."""
-        error = self.message.get("error")
-        code = error.get("code") if isinstance(error, dict) else None
-        return code if isinstance(code, int) else None
+        return code_of(self.message)
 
     @property
     def shown(self) -> str:
@@ -150,14 +155,14 @@ class Conversation:
             self.judgement.hold("MS-17", f"{method}: the code {code}" if is_reserved else "", answer.message)
         return answer
 
-    def try_request(self, method: str, params: Wire) -> None:
+    def try_request(self, method: str, params: Wire, seconds: float = MAKING_SECONDS) -> None:
         """Send a request for what the server makes: its result is judged. It may take as long as it likes, for example
-        where there is no network; here it is not waited for.
+        where there is no network; here it is waited for so many `seconds`.
         """
         request_id, message = self._new_request(method, params, None)
         queue = self._expect(request_id, method)
         self._say(message, request_id, method)
-        answer = self._channel.wait(queue, request_id, self._time(MAKING_SECONDS))
+        answer = self._channel.wait(queue, request_id, self._time(seconds))
         if answer is None:
             self._give_up(request_id, method)
         elif answer.lost is not None:

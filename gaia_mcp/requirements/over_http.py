@@ -19,7 +19,7 @@ from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY
 from gaia_mcp.protocol.headers import METHOD_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from gaia_mcp.protocol.sse import EventParser
-from gaia_mcp.requirements.conversation import CLIENT_INFO
+from gaia_mcp.requirements.conversation import CLIENT_INFO, code_of
 from gaia_mcp.requirements.handshake import UNKNOWN, UNKNOWN_METHOD, UNKNOWN_REVISION
 from gaia_mcp.server.http.security import is_loopback
 
@@ -53,9 +53,7 @@ class Reply(NamedTuple):
     @property
     def code(self) -> int | None:
         """The code of the error in it; None for any other message."""
-        error = self.message.get("error")
-        code = error.get("code") if isinstance(error, dict) else None
-        return code if isinstance(code, int) else None
+        return code_of(self.message)
 
     @property
     def shown(self) -> str:

@@ -28,7 +28,7 @@ ACKNOWLEDGED_SECONDS = 1.0
 POLL_SECONDS = 0.02
 
 
-def ask(conversation: Conversation) -> None:
+def ask(conversation: Conversation, *, acknowledged_seconds: float = ACKNOWLEDGED_SECONDS) -> None:
     """Everything that begins with `server/discover`. Raises `SilentError`."""
     if not _discover(conversation):
         return
@@ -37,7 +37,7 @@ def ask(conversation: Conversation) -> None:
     use_features(conversation, found, unknown_resource=("MS-15", (INVALID_PARAMS,)))
     _ask_wrongly(conversation)
     refuse_unknown(conversation, found, "MS-21")
-    _subscribe(conversation)
+    _subscribe(conversation, acknowledged_seconds)
     if conversation.has_one_stream:
         ignore_notifications(conversation)
 
@@ -101,7 +101,7 @@ def _ask_wrongly(conversation: Conversation) -> None:
         hold("MS-14", problem, answer.message, is_minor=True)
 
 
-def _subscribe(conversation: Conversation) -> None:
+def _subscribe(conversation: Conversation, seconds: float) -> None:
     hold = conversation.judgement.hold
     kinds = {
         kind: True
@@ -114,12 +114,12 @@ def _subscribe(conversation: Conversation) -> None:
     before = len(conversation.heard)
     request_id = conversation.listen(kinds)
     waited = 0.0
-    while len(conversation.heard) == before and waited < ACKNOWLEDGED_SECONDS:
+    while len(conversation.heard) == before and waited < seconds:
         conversation.lull(POLL_SECONDS)
         waited += POLL_SECONDS
     first = conversation.heard[before] if len(conversation.heard) > before else None
     if first is None:
-        hold("MS-13", f"a subscription was not acknowledged within {ACKNOWLEDGED_SECONDS:g} s")
+        hold("MS-13", f"a subscription was not acknowledged within {seconds:g} s")
     elif first.get("method") != "notifications/subscriptions/acknowledged":
         hold("MS-13", "the first message of a subscription does not acknowledge it", first)
     else:

@@ -140,9 +140,8 @@ def test_a_server_that_ends_or_is_silent_is_not_asked_any_more() -> None:
         assert [one.detail for one in judgement.seen["B-2"]] == ["ping was not answered within 0.2 s"]
 
 
-def test_what_a_server_makes_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_server_makes_may_take_long() -> None:
     """B-2: a resource of the network, for example; a response that comes later is none too many."""
-    monkeypatch.setattr("gaia_mcp.requirements.conversation.MAKING_SECONDS", 0.1)
     late = {"jsonrpc": "2.0", "id": 1, "result": {}}
     program = "import sys; sys.stdin.readline(); sys.stdin.readline(); print('%s\\n%s', flush=True); sys.stdin.read()"
     lines = tuple(map(json.dumps, (late, {**late, "id": "2"})))
@@ -151,10 +150,9 @@ def test_what_a_server_makes_may_take_long(monkeypatch: pytest.MonkeyPatch) -> N
     judgement = Judgement()
 
     with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation:
-        conversation.try_request("resources/read", {"uri": "x://a"})
+        conversation.try_request("resources/read", {"uri": "x://a"}, 0.1)
         assert conversation.request("ping").result == {}
     assert [number for number, found in judgement.seen.items() if found] == []
-    monkeypatch.undo()
     entry = entry._replace(target=entry.target._replace(args=["-S", "-E", "-c", "input()"]))  # type: ignore[call-arg]
     with Conversation(entry, HANDSHAKE, judgement, ENOUGH_SECONDS) as conversation, pytest.raises(SilentError):
         conversation.try_request("resources/read", {"uri": "x://a"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,21 @@ def test_a_server_that_breaks_one_rule_is_found_and_breaks_no_other() -> None:
     assert_each_is_found(REVISION)
 
 
-def test_a_subscription_that_is_not_acknowledged_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subscription_that_is_not_acknowledged_is_found() -> None:
     """MS-13."""
-    monkeypatch.setattr("gaia_mcp.requirements.stateless.ACKNOWLEDGED_SECONDS", 0.1)
     declared = discovered(prompts={"listChanged": True})
     prompts = result({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": META, "prompts": []})
 
-    found = asked(declared, prompts, error(-32602), SUPPORTED, error(-32601), "", declared)
+    found = asked(
+        declared,
+        prompts,
+        error(-32602),
+        SUPPORTED,
+        error(-32601),
+        "",
+        declared,
+        ask=partial(ask, acknowledged_seconds=0.1),
+    )
 
     assert found["MS-13"] == ["a subscription was not acknowledged within 0.1 s"]
 

@@ -101,7 +101,7 @@ class Judge:
             raise SchemaError("checking arguments against it takes too long")
         self._schema.compile()
         self._output = _usable(tool.output_schema)
-        # The calls in which the server asked for what nobody answers.
+        # The calls in which the server asked for input that is not given.
         self.unanswered = 0
 
     def case(self, arguments: dict[str, Any]) -> Case | None:

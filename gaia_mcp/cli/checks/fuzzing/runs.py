@@ -117,7 +117,7 @@ def fuzz(
         try:
             checks = run.checks()
         except NotConnectedError:
-            raise  # The session is closed: somebody has ended the command.
+            raise  # The session is closed: the command was interrupted.
         except MCPError as error:
             told = session.explained(error)
             checks = [Check(names[place], FAIL, 0.0, one_line(told.message, DETAIL_CHARS), told)]
